@@ -1,0 +1,1 @@
+"""Chronofile: local-first, event-sourced memory for AI agents."""

@@ -1,0 +1,1 @@
+"""The domain: what happened and what it means, with the standard library alone."""

@@ -1,0 +1,47 @@
+"""How an event is written down: canonical JSON under a stored name and version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from chronofile.domain.errors import ChronofileError
+from chronofile.domain.events import EVENT_TYPES, Event
+from chronofile.domain.upcasts import UPCASTS, Upcasts, upcast, version_of
+
+_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
+_FIELDS = {event_type: tuple(f.name for f in fields(event_type)) for event_type in _NAMES}
+
+
+class UnknownEvent(ChronofileError):
+    """The log holds an event that this version of Chronofile does not know: upgrade Chronofile to read it."""
+
+
+def name_of(event: Event) -> str:
+    return _NAMES[type(event)]
+
+
+def payload(event: Event) -> dict[str, Any]:
+    """Return the event's fields as JSON values."""
+    return {name: _plain(getattr(event, name)) for name in _FIELDS[type(event)]}
+
+
+def event_of(name: str, version: int, state: dict[str, Any], upcasts: Upcasts = UPCASTS) -> Event:
+    """Return the event that was stored; raises UnknownEvent for a name or version from the future."""
+    event_type = EVENT_TYPES.get(name)
+    if event_type is None or version > version_of(name, upcasts):
+        raise UnknownEvent(f"({name} version {version})")
+    return event_type(**{key: _frozen(value) for key, value in upcast(name, version, state, upcasts).items()})
+
+
+def dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _frozen(value: object) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,93 @@
+"""The neutral transcript format, `*.turns.jsonl`: one turn a line, in words that no tool owns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from chronofile.domain.formats.records import (
+    Record,
+    confidence,
+    is_blank,
+    read_record,
+    read_records,
+    text_field,
+    time_field,
+)
+from chronofile.domain.turns import Folded, Identity, Part, Role, State, Turn
+
+name = "turns"
+version = 1
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+
+
+def recognise(head: Sequence[str], path_name: str) -> float:
+    """Return how surely the first lines are neutral turns, 0 to 1; the name tells nothing more."""
+    verdicts = [None if record is None else _is_turn(record) for record in read_records(head)]
+    return confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None))
+
+
+def identify(lines: Sequence[str], path_name: str) -> Identity | None:
+    """Return the session and scope of the first turn; None when there is no turn yet."""
+    for record in read_records(lines):
+        if record is not None and _is_turn(record):
+            session = record["session"]
+            return Identity(session=session, key=session, scope=text_field(record, "scope"))
+    return None
+
+
+def fold(state: State | None, lines: Sequence[str]) -> Folded:
+    """Fold lines of one session into turns, one each.
+
+    A turn id that comes again replaces the turn: the later line wins, and an equal one changes nothing.
+    A turn without text is no turn. Lines that are not of the format are counted as unreadable.
+    """
+    turns: dict[str, Turn] = {}
+    unreadable = 0
+    for record in read_records(lines):
+        if record is None or not _is_turn(record):
+            unreadable += 1
+        elif record["text"]:
+            turns[record["turn"]] = _turn(record)
+    return Folded(tuple(turns.values()), {}, unreadable=unreadable)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A file's lines as they stand, by (scope, session) in order of appearance; blank lines are left out."""
+
+    sessions: dict[tuple[str | None, str], list[str]]
+    unreadable: list[str]
+
+
+def split(lines: Sequence[str]) -> Split:
+    """Part the lines of one file into those of its sources: one for each (scope or None, session)."""
+    parted = Split({}, [])
+    for line in lines:
+        if is_blank(line):
+            continue
+        record = read_record(line)
+        if record is None or not _is_turn(record):
+            parted.unreadable.append(line)
+        else:
+            parted.sessions.setdefault((text_field(record, "scope"), record["session"]), []).append(line)
+    return parted
+
+
+def _is_turn(record: Record) -> bool:
+    named = text_field(record, "session") and text_field(record, "turn")
+    return bool(named) and record.get("role") in _ROLES and isinstance(record.get("text"), str)
+
+
+def _turn(record: Record) -> Turn:
+    key: str = record["turn"]
+    return Turn(
+        key=key,
+        native_ids=(key,),
+        role=record["role"],
+        speaker=text_field(record, "speaker"),
+        at=time_field(record, "at"),
+        parts=(Part("text", record["text"]),),
+    )

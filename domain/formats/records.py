@@ -1,0 +1,68 @@
+"""Records: the JSON objects of a line-delimited file, read without trust in what stands there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+Record = Mapping[str, Any]
+
+BYTE_ORDER_MARK = "\ufeff"
+_GARBAGE_WEIGHT = 0.25
+
+
+def is_blank(line: str) -> bool:
+    """Return whether the line holds nothing but white space (and perhaps a byte order mark)."""
+    return not line.removeprefix(BYTE_ORDER_MARK).strip()
+
+
+def read_record(line: str) -> Record | None:
+    """Return the JSON object that the line holds, None where it holds anything else.
+
+    A byte order mark before it and a carriage return after it are allowed.
+    """
+    try:
+        value = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except (ValueError, RecursionError):
+        # ValueError also covers numbers with more digits than Python reads.
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_records(lines: Sequence[str]) -> Iterator[Record | None]:
+    """Yield the record of each line that is not blank, None for an unreadable one."""
+    return (read_record(line) for line in lines if not is_blank(line))
+
+
+def text_field(record: Record, name: str) -> str | None:
+    """Return a field that is a string with something in it, else None."""
+    value = record.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def time_field(record: Record, name: str) -> str | None:
+    """Return a field that is an ISO-8601 time, as it stands there, else None."""
+    value = text_field(record, name)
+    if value is None:
+        return None
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return value
+
+
+def compact_json(value: object) -> str:
+    """Return the value as JSON on one line, with its letters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def confidence(own: int, foreign: int, unreadable: int) -> float:
+    """Return how surely a file is of a format, 0 to 1, from counts of its first lines.
+
+    Lines that are no JSON object count a quarter: they are damage in a file of the format more often
+    than they are a sign of another format.
+    """
+    return own / (own + foreign + _GARBAGE_WEIGHT * unreadable) if own else 0.0

@@ -1,0 +1,90 @@
+"""Rejections and omissions: why something that was seen was not captured, each reason a literal with a sentence.
+
+A rejection is about the thing itself: it was to be captured and could not be. An omission is about a
+rule: the thing could be captured, and a rule that the user can change says that it is not wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+RejectionReason = Literal[
+    "binary",
+    "changed-while-read",
+    "missing",
+    "not-regular",
+    "not-turns",
+    "path-too-long",
+    "too-large",
+    "unreadable",
+    "unreadable-folder",
+    "vanished",
+]
+
+OmissionReason = Literal[
+    "dotfile",
+    "home",
+    "ignored",
+    "lock-file",
+    "symlink",
+    "too-many-entries",
+    "tool-folder",
+]
+
+REJECTION_SENTENCES: Mapping[RejectionReason, str] = {
+    "binary": "The file holds bytes that are no text in any encoding that is recognised.",
+    "changed-while-read": "The file was changed each time that it was read; it is captured once it rests.",
+    "missing": "There is nothing at the path that was given.",
+    "not-regular": "It is a pipe, a socket, a device or a link, and not a file with bytes of its own.",
+    "not-turns": "The file has lines that are no turns; they belong to no session and were not captured.",
+    "path-too-long": "The path is longer than the system can open.",
+    "too-large": "The file is larger than the limit.",
+    "unreadable": "The system does not let the file be read.",
+    "unreadable-folder": "The system does not let the folder be listed; what is below it was not seen.",
+    "vanished": "It was there a moment ago and is gone.",
+}
+
+OMISSION_SENTENCES: Mapping[OmissionReason, str] = {
+    "dotfile": "Its name begins with a dot; only transcripts are taken from there.",
+    "home": "It belongs to Chronofile's own home, which is never captured.",
+    "ignored": "An ignore rule names it.",
+    "lock-file": "It is a lock file that a package manager wrote.",
+    "symlink": "It is a symbolic link, and links are followed only where they are named.",
+    "too-many-entries": "Its name begins with a dot and it holds too much to be searched for transcripts.",
+    "tool-folder": "It is a folder that a tool keeps for itself and can make again.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Something that was to be captured and could not be; `detail` adds what the system said, or sizes."""
+
+    path: Path
+    reason: RejectionReason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """Something that a rule leaves out; a folder stands for everything below it that is not found itself."""
+
+    path: Path
+    reason: OmissionReason
+
+
+class NotRead(Exception):
+    """The bytes of the file could not be had."""
+
+    def __init__(self, path: Path, reason: RejectionReason, detail: str = "") -> None:
+        super().__init__(f"{path}: {REJECTION_SENTENCES[reason]} {detail}".rstrip())
+        self.path = path
+        self.reason: RejectionReason = reason
+        self.detail = detail
+
+    @property
+    def rejected(self) -> Rejected:
+        """The same as a value, for those who collect."""
+        return Rejected(self.path, self.reason, self.detail)

@@ -1,0 +1,1 @@
+"""Everything that touches the outside: databases, models, the command line, MCP."""

@@ -1,0 +1,78 @@
+"""Contents: bytes stored once, under the keyed hash of what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import psycopg
+import sqlalchemy as sa
+import zstandard
+
+from chronofile.domain.identity import content_key
+
+RAW, ZSTD = 0, 1
+COMPRESS_BYTES_MIN = 128
+COMPRESSION_LEVEL = 3
+
+
+class ContentStore:
+    """The table `log.content`. Rows are written in the transaction of the events that name them."""
+
+    def __init__(self, store_key: bytes) -> None:
+        self._store_key = store_key
+
+    def key(self, content: bytes) -> str:
+        return content_key(content, self._store_key)
+
+    def text_key(self, text: str) -> str:
+        return self.key(encoded(text))
+
+    @cached_property
+    def _compressor(self) -> zstandard.ZstdCompressor:
+        return zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
+
+    @cached_property
+    def _decompressor(self) -> zstandard.ZstdDecompressor:
+        return zstandard.ZstdDecompressor()
+
+    def write(self, cursor: psycopg.Cursor[dict[str, object]], contents: Mapping[str, bytes]) -> None:
+        """Store each content that is not stored yet."""
+        if not contents:
+            return
+        # In the order of their keys, so that two writers of the same contents cannot wait for each other.
+        rows = [(key, *self._packed(contents[key])) for key in sorted(contents)]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        cursor.execute(
+            "INSERT INTO log.content (key, codec, size, bytes)"
+            " SELECT * FROM unnest(%s::text[], %s::smallint[], %s::bigint[], %s::bytea[])"
+            " ON CONFLICT (key) DO NOTHING",
+            columns,
+            binary=True,
+        )
+
+    def read(self, conn: sa.Connection, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the bytes of each key that is there; an erased content is missing."""
+        rows = conn.execute(
+            sa.text("SELECT key, codec, bytes FROM log.content WHERE key = ANY(:keys)"), {"keys": list(keys)}
+        )
+        return {key: self._unpacked(codec, packed) for key, codec, packed in rows}
+
+    def _packed(self, content: bytes) -> tuple[int, int, bytes]:
+        if len(content) >= COMPRESS_BYTES_MIN:
+            packed = self._compressor.compress(content)
+            if len(packed) < len(content):
+                return ZSTD, len(content), packed
+        return RAW, len(content), content
+
+    def _unpacked(self, codec: int, packed: bytes) -> bytes:
+        return self._decompressor.decompress(packed) if codec == ZSTD else bytes(packed)
+
+
+def encoded(text: str) -> bytes:
+    """Return a text's bytes as a content; a path's stray bytes and lone surrogates come back as they were."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(content: bytes) -> str:
+    return content.decode("utf-8", "surrogatepass")

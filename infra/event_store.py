@@ -1,0 +1,256 @@
+"""The event store: every event, in the order in which it was committed."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, LiteralString
+
+import psycopg
+from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
+from eventsourcing.persistence import OperationalError as LibraryOperationalError
+from eventsourcing.postgres import PostgresApplicationRecorder
+from psycopg.sql import SQL, Composed, Identifier
+
+from chronofile.domain.codec import dumps, event_of, name_of, payload
+from chronofile.domain.envelope import Addition, Page, Recorded
+from chronofile.domain.errors import LogBusy, WrongExpectedVersion
+from chronofile.domain.times import iso
+from chronofile.domain.upcasts import version_of
+from chronofile.infra.contents import ContentStore
+from chronofile.infra.datastore import Datastore
+
+Cursor = psycopg.Cursor[dict[str, Any]]
+Alongside = Callable[[Cursor], None]
+READ_EVENTS_MAX = 10_000
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC)
+
+
+class Recorder(PostgresApplicationRecorder):
+    """The library's recorder in a plain transaction.
+
+    Its own `insert_events` sends a pipeline, which never returns once the parameters pass about 1.4 MB,
+    and tries ten times, so that a lost reply to a commit becomes a conflict with oneself.
+    """
+
+    def __init__(self, datastore: Datastore, table: str) -> None:
+        super().__init__(datastore, events_table_name=table)
+        self.insert_statement = self._on_table(
+            "INSERT INTO {table} (originator_id, originator_version, topic, state)"
+            " SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bytea[])"
+            " RETURNING notification_id"
+        )
+        self.versions_statement = self._on_table(
+            "SELECT originator_id, max(originator_version) AS version FROM {table}"
+            " WHERE originator_id = ANY(%s) GROUP BY originator_id"
+        )
+        self.last_statement = self._on_table("SELECT * FROM {table} ORDER BY notification_id DESC LIMIT 1")
+        self.streams_statement = self._on_table(
+            "SELECT * FROM {table} WHERE originator_id = ANY(%s) ORDER BY originator_id, originator_version"
+        )
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
+        with self.datastore.get_connection() as conn, conn.transaction(), conn.cursor() as cursor:
+            self.lock(cursor)
+            return self.insert(cursor, stored_events)
+
+    def lock(self, cursor: Cursor) -> None:
+        """Wait until no other writer holds positions that it has not committed."""
+        self._lock_table(cursor)
+
+    def insert(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> list[int]:
+        """Insert under the lock, wake whoever listens, and return the new positions."""
+        self._notify_channel(cursor)
+        columns = [list(column) for column in zip(*map(_row, stored_events), strict=True)]
+        cursor.execute(self.insert_statement, columns, binary=True)
+        return [row["notification_id"] for row in cursor.fetchall()]
+
+    def _on_table(self, statement: LiteralString) -> Composed:
+        return SQL(statement).format(table=Identifier(self.datastore.schema, self.events_table_name))
+
+
+class EventStore:
+    """One log on one table: the events, or the ledger."""
+
+    def __init__(
+        self,
+        datastore: Datastore,
+        contents: ContentStore,
+        *,
+        table: str = "events",
+        clock: Callable[[], datetime] = now_utc,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self._datastore, self._contents = datastore, contents
+        self._recorder = Recorder(datastore, table)
+        self._clock, self._new_id = clock, new_id
+
+    @property
+    def channel(self) -> str:
+        """The name to LISTEN on for "something was appended"."""
+        return self._recorder.channel_name
+
+    def append(
+        self,
+        additions: Sequence[Addition],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        alongside: Alongside | None = None,
+        token: str | None = None,
+    ) -> list[int]:
+        """Append to several streams in one transaction and return the positions, in order.
+
+        Contents, and what `alongside` writes, go into the same transaction, before the lock. With the
+        `token` of an earlier try that may have been committed, an append recognises itself and returns
+        the positions it got then. Raises WrongExpectedVersion when a stream does not stand where an
+        addition says, LogBusy when the lock was not to be had; nothing is written then.
+        """
+        unsealed = _unsealed(additions, token or self._new_id())
+        if not unsealed:
+            return []
+        try:
+            with self._datastore.get_connection() as conn, conn.transaction(), conn.cursor() as cursor:
+                self._contents.write(cursor, contents or {})
+                if alongside is not None:
+                    alongside(cursor)
+                self._recorder.lock(cursor)
+                self._check_versions(cursor, additions)
+                recorded_at = iso(max(self._clock(), self._last_recorded_at(cursor)))
+                return self._recorder.insert(cursor, [event.sealed(recorded_at) for event in unsealed])
+        except (IntegrityError, WrongExpectedVersion) as error:
+            if positions := self._positions_of(unsealed):
+                return positions
+            raise WrongExpectedVersion(tuple(addition.stream for addition in additions)) from error
+        except LibraryOperationalError as error:
+            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                raise LogBusy from error
+            raise
+
+    def read(self, stream: str) -> list[Recorded]:
+        return self.read_many([stream])[stream]
+
+    def read_many(self, streams: Sequence[str]) -> dict[str, list[Recorded]]:
+        """Return every event of each stream, in order; an empty list for a stream that does not exist."""
+        found: dict[str, list[Recorded]] = {stream: [] for stream in streams}
+        with self._datastore.cursor() as cursor:
+            cursor.execute(self._recorder.streams_statement, (list(found),))
+            for row in cursor:
+                found[row["originator_id"]].append(_recorded(_notification(row)))
+        return found
+
+    def cursor(self) -> AbstractContextManager[Cursor]:
+        """Return a cursor of dict rows on the log's database, each statement a transaction of its own."""
+        return self._datastore.cursor()
+
+    def position(self) -> int:
+        """Return the position of the last event, 0 when there is none."""
+        return self._recorder.max_notification_id() or 0
+
+    def after(self, position: int, limit: int = READ_EVENTS_MAX) -> list[Recorded]:
+        """Return at most `limit` events after the position, in order."""
+        found = self._recorder.select_notifications(position, limit, inclusive_of_start=False)
+        return [_recorded(notification) for notification in found]
+
+    def pages(self, position: int = 0, size: int = READ_EVENTS_MAX) -> Iterator[Page]:
+        while events := self.after(position, size):
+            yield Page(position, events[-1].position, events)
+            position = events[-1].position
+
+    def position_at(self, moment: datetime) -> int:
+        """Return the position of the last event recorded by then, 0 when there was none yet.
+
+        `recorded_at` never runs backwards, so a binary search over positions finds it without an index.
+        """
+        low, high = 0, self.position()
+        while low < high:
+            middle = (low + high + 1) // 2
+            event = self.after(middle - 1, 1)[0]
+            if event.recorded_at <= moment:
+                low = event.position
+            else:
+                high = middle - 1
+        return low
+
+    def _check_versions(self, cursor: Cursor, additions: Sequence[Addition]) -> None:
+        expected = {addition.stream: addition.after for addition in additions}
+        assert len(expected) == len(additions), "one addition for each stream"
+        cursor.execute(self._recorder.versions_statement, (list(expected),))
+        standing = dict.fromkeys(expected, 0) | {row["originator_id"]: row["version"] for row in cursor}
+        if wrong := tuple(stream for stream in expected if standing[stream] != expected[stream]):
+            raise WrongExpectedVersion(wrong)
+
+    def _last_recorded_at(self, cursor: Cursor) -> datetime:
+        cursor.execute(self._recorder.last_statement)
+        row = cursor.fetchone()
+        return _recorded(_notification(row)).recorded_at if row else datetime.min.replace(tzinfo=UTC)
+
+    def _positions_of(self, unsealed: Sequence[_Unsealed]) -> list[int]:
+        """Return where these very events stand, when all of them do."""
+        ids = {(event.stream, event.version): event.event_id for event in unsealed}
+        stored = self.read_many(sorted({event.stream for event in unsealed}))
+        positions = sorted(
+            event.position
+            for events in stored.values()
+            for event in events
+            if ids.get((event.stream, event.version)) == event.event_id
+        )
+        return positions if len(positions) == len(ids) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsealed:
+    """An event written down but for the time of its recording, which is known only under the lock."""
+
+    stream: str
+    version: int
+    event_id: str
+    name: str
+    rest: str
+
+    def sealed(self, recorded_at: str) -> StoredEvent:
+        return StoredEvent(
+            self.stream, self.version, self.name, f'{{"at":"{recorded_at}",{self.rest}'.encode()
+        )
+
+
+def _unsealed(additions: Sequence[Addition], token: str) -> list[_Unsealed]:
+    found: list[_Unsealed] = []
+    for addition in additions:
+        for version, event in enumerate(addition.events, start=addition.after + 1):
+            name, event_id = name_of(event), f"{token}.{len(found)}"
+            body = dumps({"event": payload(event), "id": event_id, "v": version_of(name)})
+            found.append(_Unsealed(addition.stream, version, event_id, name, body[1:]))
+    return found
+
+
+def _recorded(stored: Notification) -> Recorded:
+    envelope = json.loads(stored.state)
+    return Recorded(
+        position=stored.id,
+        stream=str(stored.originator_id),
+        version=stored.originator_version,
+        event_id=envelope["id"],
+        recorded_at=datetime.fromisoformat(envelope["at"]),
+        event=event_of(stored.topic, envelope["v"], envelope["event"]),
+    )
+
+
+def _notification(row: dict[str, Any]) -> Notification:
+    return Notification(
+        originator_id=row["originator_id"],
+        originator_version=row["originator_version"],
+        topic=row["topic"],
+        state=bytes(row["state"]),
+        id=row["notification_id"],
+    )
+
+
+def _row(event: StoredEvent) -> tuple[str, int, str, bytes]:
+    return str(event.originator_id), event.originator_version, event.topic, event.state

@@ -1,0 +1,75 @@
+-- The log, its ledger, the contents they name, and the write side's own tables.
+-- The two event tables and their row type are what the eventsourcing library's recorder would create.
+
+CREATE TYPE log.stored_event_text AS (originator_id text, originator_version bigint, topic text, state bytea);
+
+CREATE TABLE log.events (
+    originator_id text NOT NULL,
+    originator_version bigint NOT NULL,
+    topic text,
+    state bytea,
+    notification_id bigserial,
+    PRIMARY KEY (originator_id, originator_version)
+) WITH (
+    autovacuum_enabled = true,
+    autovacuum_vacuum_threshold = 100000000,
+    autovacuum_vacuum_scale_factor = 0.5,
+    autovacuum_analyze_threshold = 1000,
+    autovacuum_analyze_scale_factor = 0.01
+);
+CREATE UNIQUE INDEX events_notification_id_idx ON log.events (notification_id ASC);
+
+CREATE TABLE log.ledger (LIKE log.events INCLUDING STORAGE, PRIMARY KEY (originator_id, originator_version));
+CREATE SEQUENCE log.ledger_notification_id_seq OWNED BY log.ledger.notification_id;
+ALTER TABLE log.ledger ALTER notification_id SET DEFAULT nextval('log.ledger_notification_id_seq');
+CREATE UNIQUE INDEX ledger_notification_id_idx ON log.ledger (notification_id ASC);
+
+-- One row: the key under which contents are hashed, and which store this is. Backup and export carry it.
+CREATE TABLE log.store (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id text NOT NULL,
+    content_key bytea NOT NULL CHECK (octet_length(content_key) = 32),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE log.content (
+    key text PRIMARY KEY,
+    codec smallint NOT NULL,
+    size bigint NOT NULL,
+    bytes bytea NOT NULL
+);
+-- Contents are compressed before they come here.
+ALTER TABLE log.content ALTER bytes SET STORAGE EXTERNAL;
+
+-- Which source answers to a key in a scope: decided in the append's transaction.
+CREATE TABLE log.source_names (
+    scope text NOT NULL,
+    key text NOT NULL,
+    ordinal integer NOT NULL,
+    source text NOT NULL,
+    PRIMARY KEY (scope, key, ordinal)
+);
+
+-- Which scope a directory is mapped to: decided in the append's transaction. A path is bytes: not all are UTF-8.
+CREATE TABLE log.directories (
+    directory bytea PRIMARY KEY,
+    scope text NOT NULL
+);
+
+-- A cache of what each file looked like when it was captured: spares reading what did not change.
+CREATE TABLE log.files (
+    path bytea PRIMARY KEY,
+    root bytea,
+    scope text NOT NULL,
+    source text,
+    sources integer NOT NULL,
+    content text,
+    size bigint NOT NULL,
+    mtime_ns bigint NOT NULL,
+    ctime_ns bigint NOT NULL,
+    inode numeric NOT NULL,
+    device numeric NOT NULL,
+    outcome text NOT NULL
+);
+CREATE INDEX files_content_idx ON log.files (content) WHERE content IS NOT NULL;
+CREATE INDEX files_source_idx ON log.files (source) WHERE source IS NOT NULL;

@@ -1,0 +1,1 @@
+"""The write side: files and transcripts become events."""

@@ -1,0 +1,272 @@
+"""Capture: what was seen becomes events, and what was captured before becomes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from chronofile.domain import streams
+from chronofile.domain.envelope import Addition
+from chronofile.domain.errors import WrongExpectedVersion
+from chronofile.domain.events import BatchFinished, BatchStarted
+from chronofile.domain.ports import Log
+from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
+from chronofile.domain.sources import Occasion
+from chronofile.domain.times import iso
+from chronofile.ingest import known
+from chronofile.ingest.gathered import KeyOf
+from chronofile.ingest.known import CAPTURED, KnownFile
+from chronofile.ingest.placing import Placing
+from chronofile.ingest.plan import Plan, Planned, Planner
+from chronofile.ingest.reading import fingerprint_of
+from chronofile.ingest.scan import Found, scan
+from chronofile.ingest.sighting import Looked, look, rejected_file
+
+GROUP_FILES_MAX = 200
+GROUP_BYTES_MAX = 8 << 20
+TRIES_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run is asked to capture. `again` reads also what looks unchanged; `dry_run` appends nothing."""
+
+    paths: Sequence[Path]
+    scope: str | None = None
+    format_name: str | None = None
+    again: bool = False
+    dry_run: bool = False
+    tool: str = "ingest"
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a run came to: counts of this run alone."""
+
+    batch: str | None = None
+    sources: set[str] = field(default_factory=set)
+    revisions: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    removed: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    omitted: Counter[OmissionReason] = field(default_factory=Counter)
+    waiting_bytes: int = 0
+    read_bytes: int = 0
+    position: int = 0
+
+
+Tick = Callable[[Path, Captured], None]
+Item = TypeVar("Item")
+
+
+class Capture:
+    """One run: it scans, reads in groups, decides, and appends each group in one transaction.
+
+    It can be stopped between any two of them and loses nothing: the next run goes on where it stood.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        key_of: KeyOf,
+        *,
+        home: Path,
+        store_key: bytes,
+        now: datetime,
+        new_id: Callable[[], str],
+        tick: Tick = lambda path, captured: None,
+    ) -> None:
+        self._log, self._key_of, self._home = log, key_of, home
+        self._store_key, self._now, self._new_id, self._tick = store_key, now, new_id, tick
+        self._batch = new_id()
+
+    def run(self, request: Request) -> Captured:
+        """Capture what the request names. Raises what the log raises; what is appended by then stays."""
+        captured = Captured()
+        seen: set[Path] = set()
+        for group in self._groups(request, captured, seen):
+            self._capture(request, group, captured)
+        self._remove_gone(request, seen, captured)
+        if captured.batch is not None:
+            finished = BatchFinished(captured.revisions, len(captured.rejected), iso(self._now))
+            self._log.append([Addition(streams.batch(captured.batch), 1, [finished])])
+        captured.position = self._log.position()
+        return captured
+
+    def _groups(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[list[Looked]]:
+        """Yield the files that were read, so many at a time that memory stays small."""
+        group: list[Looked] = []
+        size = 0
+        for found in self._changed(request, captured, seen):
+            try:
+                looked = look(found, format_name=request.format_name)
+            except NotRead as error:
+                looked = self._not_read(found, error, captured)
+            if looked is None:
+                captured.omitted[found.otherwise or "ignored"] += 1
+                continue
+            if looked.rejected is not None:
+                captured.rejected.append(looked.rejected)
+            captured.waiting_bytes += looked.waiting_bytes
+            captured.read_bytes += looked.fingerprint.size
+            self._tick(found.path, captured)
+            group.append(looked)
+            size += min(looked.fingerprint.size, GROUP_BYTES_MAX)
+            if len(group) >= GROUP_FILES_MAX or size >= GROUP_BYTES_MAX:
+                yield group
+                group, size = [], 0
+        if group:
+            yield group
+
+    def _changed(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[Found]:
+        """Yield the files that do not look as they did when they were captured."""
+        for chunk in _chunks(self._found(request, captured), GROUP_FILES_MAX):
+            seen |= {found.path for found in chunk}
+            with self._log.cursor() as cursor:
+                before = known.files(cursor, [found.path for found in chunk])
+            for found in chunk:
+                file = before.get(found.path)
+                if file is None or not self._is_unchanged(request, file):
+                    yield found
+                elif file.outcome == CAPTURED:
+                    captured.unchanged += file.sources
+                else:
+                    captured.rejected.append(Rejected(found.path, _reason(file.outcome)))
+
+    def _found(self, request: Request, captured: Captured) -> Iterator[Found]:
+        for scanned in scan(request.paths, home=self._home):
+            match scanned:
+                case Found():
+                    yield scanned
+                case Omitted():
+                    captured.omitted[scanned.reason] += 1
+                case Rejected():
+                    captured.rejected.append(scanned)
+
+    def _is_unchanged(self, request: Request, file: KnownFile) -> bool:
+        if request.again or request.format_name or (request.scope or file.scope) != file.scope:
+            return False
+        try:
+            status = os.lstat(file.path)
+        except OSError:
+            return False
+        return fingerprint_of(status) == file.fingerprint
+
+    def _not_read(self, found: Found, error: NotRead, captured: Captured) -> Looked | None:
+        """A file that could not be read is rejected, and remembered where it is at least there to be looked at."""
+        try:
+            status = os.lstat(found.path)
+        except OSError:
+            captured.rejected.append(error.rejected)
+            return None
+        return rejected_file(found, fingerprint_of(status), error.rejected)
+
+    def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
+        """Decide and append what a group of files means, until nothing of it is left."""
+        plan = self._placed(request, group)
+        while plan.open:
+            for _ in range(TRIES_MAX):
+                planned = self._planner(captured).plan(plan)
+                try:
+                    self._append(request, planned, captured)
+                except WrongExpectedVersion as error:
+                    conflict = error
+                    continue
+                break
+            else:
+                raise conflict
+            plan = planned.rest
+            _count(planned, captured)
+        if not request.dry_run:
+            with self._log.cursor() as cursor:
+                known.write_files(cursor, self._remembered(plan), plan.left_behind)
+
+    def _placed(self, request: Request, group: Sequence[Looked]) -> Plan:
+        placing = Placing(self._log, self._key_of, iso(self._now), request.scope, request.dry_run)
+        with self._log.cursor() as cursor:
+            before = known.files(cursor, [looked.found.path for looked in group])
+        scopes = {path: file.scope for path, file in before.items() if file.sources}
+        sightings = [sighting for looked in group for sighting in looked.sightings]
+        placed = placing.scopes(sightings, scopes)
+        return Plan.of(group, sightings, placed, before)
+
+    def _planner(self, captured: Captured) -> Planner:
+        return Planner(
+            log=self._log,
+            key_of=self._key_of,
+            store_key=self._store_key,
+            now=Occasion(captured.batch or self._batch, iso(self._now)),
+        )
+
+    def _append(self, request: Request, planned: Planned, captured: Captured) -> None:
+        if request.dry_run or not planned.additions:
+            return
+        begun = []
+        if captured.batch is None:
+            begun = [Addition(streams.batch(self._batch), 0, [BatchStarted(request.tool, iso(self._now))])]
+        self._log.append(
+            [*begun, *planned.additions],
+            contents=planned.contents,
+            alongside=lambda cursor: known.write_names(cursor, planned.names),
+        )
+        captured.batch = self._batch
+
+    def _remembered(self, plan: Plan) -> Iterator[KnownFile]:
+        """Yield how the files look now, but for those that may have changed in the same tick of their clock."""
+        now_ns = int(self._now.timestamp() * 1e9)
+        for file in plan.files:
+            if file.fingerprint.settled(now_ns):
+                yield file
+            else:
+                # It is read again next time; where it is and what it held is still worth knowing.
+                yield replace(file, fingerprint=replace(file.fingerprint, mtime_ns=-1))
+
+    def _remove_gone(self, request: Request, seen: set[Path], captured: Captured) -> None:
+        """Note the captured files below the given folders that are there no more; transcripts are kept."""
+        gone: list[KnownFile] = []
+        for folder in request.paths:
+            if folder.is_dir():
+                with self._log.cursor() as cursor:
+                    below = known.files_below(cursor, folder.resolve())
+                gone += [f for f in below if f.path not in seen and not os.path.lexists(f.path)]
+        if not gone or request.dry_run:
+            return
+        for chunk in _chunks(gone, GROUP_FILES_MAX):
+            for _ in range(TRIES_MAX):
+                planned = self._planner(captured).plan_removal(chunk)
+                try:
+                    self._append(request, planned, captured)
+                except WrongExpectedVersion:
+                    continue
+                break
+            captured.removed += len(planned.additions)
+            with self._log.cursor() as cursor:
+                known.write_files(cursor, (), [file.path for file in chunk])
+
+
+def _count(planned: Planned, captured: Captured) -> None:
+    captured.sources |= planned.revised
+    captured.revisions += planned.revisions
+    captured.unchanged += planned.unchanged
+    captured.moved += planned.moved
+
+
+def _reason(outcome: str) -> RejectionReason:
+    return outcome  # type: ignore[return-value]  # It was written from one.
+
+
+def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    chunk: list[Item] = []
+    for item in items:
+        chunk.append(item)
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

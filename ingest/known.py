@@ -1,0 +1,143 @@
+"""What the write side knows: which source answers to a name, which scope to a directory, how files looked.
+
+Names and directories decide, and are written in the transaction of the events that make them. What files
+looked like is a cache that spares reading them again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from chronofile.ingest.reading import Fingerprint
+
+Cursor = psycopg.Cursor[dict[str, Any]]
+CAPTURED = "captured"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A key in a scope, and the source that it was given to; `ordinal` counts earlier ones."""
+
+    scope: str
+    key: str
+    ordinal: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file as it was when it was last read; `outcome` is `captured` or the reason of a rejection."""
+
+    path: Path
+    root: Path | None
+    scope: str
+    source: str | None
+    sources: int
+    content: str | None
+    fingerprint: Fingerprint
+    outcome: str
+
+
+def names(cursor: Cursor, keys: Collection[str]) -> dict[tuple[str, str], list[Name]]:
+    """Return every name given out for the keys, oldest first, by (scope, key)."""
+    cursor.execute(
+        "SELECT scope, key, ordinal, source FROM log.source_names WHERE key = ANY(%s) ORDER BY ordinal",
+        (list(keys),),
+    )
+    found: dict[tuple[str, str], list[Name]] = {}
+    for row in cursor:
+        found.setdefault((row["scope"], row["key"]), []).append(Name(**row))
+    return found
+
+
+def write_names(cursor: Cursor, given: Iterable[Name]) -> None:
+    """Give names out; a name that somebody else gave out meanwhile is a conflict of the append."""
+    for name in given:
+        cursor.execute(
+            "INSERT INTO log.source_names (scope, key, ordinal, source) VALUES (%s, %s, %s, %s)",
+            (name.scope, name.key, name.ordinal, name.source),
+        )
+
+
+def directories(cursor: Cursor) -> dict[str, str]:
+    """Return the scope of every mapped directory."""
+    cursor.execute("SELECT directory, scope FROM log.directories")
+    return {os.fsdecode(bytes(row["directory"])): row["scope"] for row in cursor}
+
+
+def write_directory(cursor: Cursor, directory: str, scope: str) -> None:
+    cursor.execute(
+        "INSERT INTO log.directories (directory, scope) VALUES (%s, %s)", (os.fsencode(directory), scope)
+    )
+
+
+def files(cursor: Cursor, paths: Sequence[Path]) -> dict[Path, KnownFile]:
+    """Return what is known of the files, by path."""
+    cursor.execute("SELECT * FROM log.files WHERE path = ANY(%s)", ([os.fsencode(path) for path in paths],))
+    return {found.path: found for found in map(_known, cursor)}
+
+
+def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
+    """Return what is known of the files below a folder."""
+    prefix = os.fsencode(folder).rstrip(b"/") + b"/"
+    cursor.execute(
+        "SELECT * FROM log.files WHERE path >= %s AND path < %s ORDER BY path", (prefix, prefix[:-1] + b"0")
+    )
+    return [_known(row) for row in cursor]
+
+
+def files_with_content(cursor: Cursor, contents: Collection[str]) -> list[KnownFile]:
+    """Return the files that held one of the contents when they were last read."""
+    cursor.execute("SELECT * FROM log.files WHERE content = ANY(%s) ORDER BY path", (list(contents),))
+    return [_known(row) for row in cursor]
+
+
+def files_of(cursor: Cursor, sources: Collection[str]) -> dict[str, list[KnownFile]]:
+    """Return the files that each source was read from."""
+    cursor.execute("SELECT * FROM log.files WHERE source = ANY(%s) ORDER BY path", (list(sources),))
+    found: dict[str, list[KnownFile]] = {}
+    for row in cursor:
+        found.setdefault(row["source"], []).append(_known(row))
+    return found
+
+
+def write_files(cursor: Cursor, seen: Iterable[KnownFile], gone: Iterable[Path] = ()) -> None:
+    """Remember how files look now, and forget files that are gone."""
+    cursor.execute("DELETE FROM log.files WHERE path = ANY(%s)", ([os.fsencode(path) for path in gone],))
+    for file in seen:
+        look = file.fingerprint
+        cursor.execute(
+            "INSERT INTO log.files VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (path) DO UPDATE SET (root, scope, source, sources, content, size, mtime_ns, ctime_ns,"
+            " inode, device, outcome) = ROW (excluded.root, excluded.scope, excluded.source, excluded.sources,"
+            " excluded.content, excluded.size, excluded.mtime_ns, excluded.ctime_ns, excluded.inode,"
+            " excluded.device, excluded.outcome)",
+            (
+                os.fsencode(file.path),
+                None if file.root is None else os.fsencode(file.root),
+                *(file.scope, file.source, file.sources, file.content),
+                *(look.size, look.mtime_ns, look.ctime_ns, look.inode, look.device, file.outcome),
+            ),
+        )
+
+
+def _known(row: dict[str, Any]) -> KnownFile:
+    root = row["root"]
+    return KnownFile(
+        path=Path(os.fsdecode(bytes(row["path"]))),
+        root=None if root is None else Path(os.fsdecode(bytes(root))),
+        scope=row["scope"],
+        source=row["source"],
+        sources=row["sources"],
+        content=row["content"],
+        fingerprint=Fingerprint(
+            row["size"], row["mtime_ns"], row["ctime_ns"], int(row["inode"]), int(row["device"])
+        ),
+        outcome=row["outcome"],
+    )

@@ -1,0 +1,186 @@
+"""The words: postings and statistics for BM25."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from chronofile.domain.envelope import Page
+from chronofile.domain.times import own_clock
+from chronofile.projections import passages
+from chronofile.projections.bulk import copy_columns, copy_rows
+from chronofile.projections.projection import FOREVER, Projection
+from chronofile.projections.words import passage_terms, term_hash
+
+NAME, VERSION = "lexical", 1
+FREQUENCY_MAX = 2**15 - 1
+
+tables = sa.MetaData(schema=NAME)
+
+posting = sa.Table(
+    "posting",
+    tables,
+    sa.Column("term", sa.BigInteger, nullable=False),
+    sa.Column("scope_no", sa.Integer, nullable=False),
+    sa.Column("passage_no", sa.Integer, nullable=False),
+    sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("frequency", sa.SmallInteger, nullable=False),
+    sa.Column("recorded_from", sa.BigInteger, nullable=False),
+    sa.Column("recorded_to", sa.BigInteger, nullable=False),
+    sa.Index(
+        "posting_term_idx",
+        "term",
+        "scope_no",
+        "passage_no",
+        postgresql_include=["frequency", "length", "recorded_from", "recorded_to"],
+    ),
+)
+"""`term` is the hash of an analysed word; `length` the passage's number of terms."""
+
+document = sa.Table(
+    "document",
+    tables,
+    sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("scope_no", sa.Integer, nullable=False),
+    sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("terms", ARRAY(sa.BigInteger), nullable=False),
+    sa.Column("frequencies", ARRAY(sa.SmallInteger), nullable=False),
+)
+"""The same by passage: its distinct terms and how often each occurs, to score a passage exactly."""
+
+total = sa.Table(
+    "total",
+    tables,
+    sa.Column("scope_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("passages", sa.BigInteger, nullable=False),
+    sa.Column("length", sa.BigInteger, nullable=False),
+)
+"""How many passages a scope held after each position that changed it, and how many terms in all."""
+
+
+def lexical_projection(language: str) -> Projection:
+    """Return the projection for texts of a language: a Snowball language's name, or `simple`."""
+    return Projection(
+        NAME,
+        VERSION,
+        tables,
+        partial(_apply, language),
+        upstream=(passages.NAME,),
+        configuration={"language": language},
+    )
+
+
+def _apply(language: str, conn: sa.Connection, page: Page) -> None:
+    began = conn.execute(passages.fresh(page.after, page.position)).all()
+    ended = conn.execute(passages.ended(page.after, page.position)).all()
+    counted = [_counted(row, language) for row in began]
+    _add(conn, began, counted)
+    _end(conn, {row.no: row.recorded_to for row in ended})
+    _count(conn, page)
+
+
+def _counted(row: Any, language: str) -> dict[int, int]:
+    """Return how often each term occurs in a passage, by the term's hash."""
+    frequencies: dict[int, int] = {}
+    day = own_clock(row.event_time) if row.turn is not None else None
+    terms = passage_terms(row.text, speaker=row.speaker, at=day, title=row.title, language=language)
+    for term in terms:
+        key = term_hash(term)
+        frequencies[key] = frequencies.get(key, 0) + 1
+    return frequencies
+
+
+def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[dict[int, int]]) -> None:
+    lengths = [sum(frequencies.values()) for frequencies in counted]
+    repeats = np.array([len(frequencies) for frequencies in counted], dtype=np.int64)
+    frequencies = np.array([n for found in counted for n in found.values()], dtype=np.int64)
+
+    def spread(values: Sequence[int], width: type[np.signedinteger[Any]]) -> Any:
+        return np.repeat(np.array(values, dtype=width), repeats)
+
+    columns = {
+        "term": np.array([term for found in counted for term in found], dtype=np.int64),
+        "scope_no": spread([row.scope_no for row in began], np.int32),
+        "passage_no": spread([row.no for row in began], np.int32),
+        "length": spread(lengths, np.int32),
+        "frequency": np.minimum(frequencies, FREQUENCY_MAX).astype(np.int16),
+        "recorded_from": spread([row.recorded_from for row in began], np.int64),
+        "recorded_to": spread([FOREVER] * len(began), np.int64),
+    }
+    copy_columns(conn, posting, columns)
+    rows = [
+        (row.no, row.scope_no, length, list(found), [min(n, FREQUENCY_MAX) for n in found.values()])
+        for row, length, found in zip(began, lengths, counted, strict=True)
+    ]
+    copy_rows(conn, document, rows)
+
+
+def _end(conn: sa.Connection, ended: dict[int, int]) -> None:
+    if not ended:
+        return
+    over = sa.select(
+        sa.func.unnest(sa.bindparam("numbers", type_=ARRAY(sa.Integer))).label("no"),
+        sa.func.unnest(sa.bindparam("positions", type_=ARRAY(sa.BigInteger))).label("position"),
+    ).cte("over")
+    # Through the document's own terms, since the postings are indexed by term.
+    gone = (
+        sa.select(
+            over.c.no, over.c.position, document.c.scope_no, sa.func.unnest(document.c.terms).label("term")
+        )
+        .join(document, document.c.passage_no == over.c.no)
+        .cte("gone")
+    )
+    statement = (
+        sa.update(posting)
+        .where(
+            posting.c.term == gone.c.term,
+            posting.c.scope_no == gone.c.scope_no,
+            posting.c.passage_no == gone.c.no,
+        )
+        .values(recorded_to=gone.c.position)
+    )
+    conn.execute(statement, {"numbers": list(ended), "positions": list(ended.values())})
+
+
+def _count(conn: sa.Connection, page: Page) -> None:
+    """Write the totals after each position of the page that changed a scope."""
+    p, d = passages.passage, document
+    joined = p.join(d, d.c.passage_no == p.c.no)
+    began = sa.select(p.c.scope_no, p.c.recorded_from.label("at"), sa.literal(1).label("sign"), d.c.length)
+    over = sa.select(p.c.scope_no, p.c.recorded_to.label("at"), sa.literal(-1).label("sign"), d.c.length)
+    changes = sa.union_all(
+        began.select_from(joined).where(p.c.recorded_from > page.after, p.c.recorded_from <= page.position),
+        over.select_from(joined).where(p.c.recorded_to > page.after, p.c.recorded_to <= page.position),
+    ).subquery()
+    summed = (
+        sa.select(
+            changes.c.scope_no,
+            changes.c.at,
+            sa.func.sum(changes.c.sign).label("passages"),
+            sa.func.sum(changes.c.sign * changes.c.length).label("length"),
+        )
+        .group_by(changes.c.scope_no, changes.c.at)
+        .order_by(changes.c.scope_no, changes.c.at)
+    )
+    standing = _standing(conn)
+    rows = []
+    for scope_no, at, count, length in conn.execute(summed).all():
+        before = standing.get(scope_no, (0, 0))
+        standing[scope_no] = (before[0] + int(count), before[1] + int(length))
+        rows.append((scope_no, at, *standing[scope_no]))
+    copy_rows(conn, total, rows)
+
+
+def _standing(conn: sa.Connection) -> dict[int, tuple[int, int]]:
+    latest = (
+        sa.select(total.c.scope_no, total.c.passages, total.c.length)
+        .distinct(total.c.scope_no)
+        .order_by(total.c.scope_no, total.c.position.desc())
+    )
+    return {row.scope_no: (row.passages, row.length) for row in conn.execute(latest)}

@@ -1,0 +1,152 @@
+"""The passages: turns, exact slices of text with their ids, and where each occurs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from chronofile.projections.projection import FOREVER, Verbatim, alive
+
+NAME, VERSION = "passages", 1
+SEQ_PER_TURN = 1 << 20
+"""Places that a turn reserves: turn n's passages stand at n * SEQ_PER_TURN and after."""
+
+tables = sa.MetaData(schema=NAME)
+
+scope = sa.Table(
+    "scope",
+    tables,
+    sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+)
+
+directory = sa.Table(
+    "directory",
+    tables,
+    sa.Column("path", Verbatim, primary_key=True),
+    sa.Column("scope", sa.Text, nullable=False),
+)
+
+source = sa.Table(
+    "source",
+    tables,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("uri", sa.Text, nullable=False),
+    sa.Column("session", sa.Text),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("fold_state", Verbatim),
+    sa.Column("turns", sa.Integer, nullable=False),
+)
+
+turn = sa.Table(
+    "turn",
+    tables,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("key", Verbatim, primary_key=True),
+    sa.Column("ordinal", sa.Integer, nullable=False),
+    sa.Column("native_ids", ARRAY(sa.Text), nullable=False),
+)
+
+passage = sa.Table(
+    "passage",
+    tables,
+    sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("turn", Verbatim),
+    sa.Column("session", sa.Text),
+    sa.Column("scope_no", sa.Integer, nullable=False),
+    sa.Column("topic", sa.Text),
+    sa.Column("role", sa.Text),
+    sa.Column("speaker", sa.Text),
+    sa.Column("part", sa.Text, nullable=False),
+    sa.Column("title", Verbatim),
+    sa.Column("text", Verbatim, nullable=False),
+    sa.Column("event_time", sa.Text),
+    sa.Column("event_at", sa.DateTime(timezone=True)),
+    sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("recorded_from", sa.BigInteger, nullable=False),
+    sa.Column("recorded_to", sa.BigInteger, nullable=False, default=FOREVER),
+    sa.Index("passage_id_idx", "id"),
+    sa.Index("passage_scope_idx", "scope_no", "id"),
+    sa.Index("passage_source_idx", "source", "recorded_to"),
+    sa.Index("passage_from_idx", "recorded_from"),
+    sa.Index("passage_to_idx", "recorded_to", postgresql_where=sa.text(f"recorded_to < {FOREVER}")),
+)
+"""One row for each time that a passage is there: one that goes and comes back has two, under the same id."""
+
+occurrence = sa.Table(
+    "occurrence",
+    tables,
+    sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("seq", sa.BigInteger, nullable=False),
+    sa.Column("span_start", sa.Integer, nullable=False),
+    sa.Column("span_end", sa.Integer, nullable=False),
+    sa.Column("line_first", sa.Integer),
+    sa.Column("line_last", sa.Integer),
+    sa.Column("recorded_from", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("recorded_to", sa.BigInteger, nullable=False, default=FOREVER),
+    sa.Index("occurrence_seq_idx", "source", "seq"),
+)
+"""Where a passage stands in its source: `span` in code points, `lines` from 1 for files, `seq` in reading order."""
+
+failure = sa.Table(
+    "failure",
+    tables,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("recorded_from", sa.BigInteger, nullable=False),
+)
+"""Revisions that could not be turned into passages, or only in part; their bytes are safe."""
+
+omission = sa.Table(
+    "omission",
+    tables,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("record", sa.Text, primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+)
+"""Records that gave no turn since their type is not known or they could not be read: counted, kept raw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What passages that begin share: where they belong and the event that brought them."""
+
+    source: str
+    scope: str
+    topic: str | None
+    revision: int
+    recorded_at: datetime
+    position: int
+
+
+def state_of(stored: str | None) -> dict[str, Any] | None:
+    """Return a fold's state as it was stored."""
+    return None if stored is None else dict(json.loads(stored))
+
+
+def fresh(position_from: int, position_to: int) -> sa.Select[Any]:
+    """Select the passages that began in `(from, to]`, in order: what a dependent has to add."""
+    began = sa.and_(passage.c.recorded_from > position_from, passage.c.recorded_from <= position_to)
+    return sa.select(passage).where(began).order_by(passage.c.no)
+
+
+def ended(position_from: int, position_to: int) -> sa.Select[tuple[int, int]]:
+    """Select (no, recorded_to) of the passages that ended in `(from, to]`: what a dependent has to close."""
+    over = sa.and_(passage.c.recorded_to > position_from, passage.c.recorded_to <= position_to)
+    return sa.select(passage.c.no, passage.c.recorded_to).where(over).order_by(passage.c.no)
+
+
+def live(position: int) -> sa.ColumnElement[bool]:
+    return alive(passage, position)

@@ -1,0 +1,1 @@
+"""Questions in, verbatim passages out."""

@@ -1,0 +1,493 @@
+"""Claude Code's records become turns: one for each message, typed, whole, and the same however they arrive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chronofile.domain.formats import claude_code
+from chronofile.domain.formats.chains import LINKS_MAX
+from chronofile.domain.formats.draft import MARKS_MAX, OPEN_MAX
+from chronofile.domain.formats.records import read_record
+from chronofile.domain.turns import Folded, State, Turn
+
+TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "transcripts"
+SAMPLES = [*TRANSCRIPTS.glob("claude_code/**/*.jsonl"), *TRANSCRIPTS.glob("edge_derived/*.jsonl")]
+needs_samples = pytest.mark.skipif(not SAMPLES, reason="../shared/data/transcripts is not here")
+
+
+def line(kind: str, uuid: str | None, content: object = None, /, **fields: Any) -> str:
+    record: dict[str, Any] = {
+        "type": kind,
+        "sessionId": "s",
+        "timestamp": "2026-01-02T03:04:05.678Z",
+        "cwd": "/w",
+    }
+    if uuid is not None:
+        record["uuid"] = uuid
+    if content is not None:
+        record["message"] = {"role": kind, "content": content} | fields.pop("message", {})
+    return json.dumps(record | fields)
+
+
+def said(message_id: str, uuid: str, *blocks: dict[str, Any], **fields: Any) -> str:
+    return line("assistant", uuid, list(blocks), message={"id": message_id}, **fields)
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def call(name: str, **given_input: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": "t", "name": name, "input": given_input}
+
+
+def result(content: object) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "t", "content": content}
+
+
+def fold(*lines: str, state: State | None = None) -> Folded:
+    return claude_code.fold(state, lines)
+
+
+def turn(*lines: str) -> Turn:
+    (only,) = fold(*lines).turns
+    return only
+
+
+def typed(one: Turn) -> list[tuple[str, str]]:
+    return [(part.type, part.text) for part in one.parts]
+
+
+def in_ranges(lines: Sequence[str], ends: Iterable[int]) -> tuple[dict[str, Turn], list[Folded]]:
+    """Fold range by range, the state through JSON as a store would keep it; turns by key, latest wins."""
+    state: State | None = None
+    turns: dict[str, Turn] = {}
+    folded: list[Folded] = []
+    begin = 0
+    for end in [*sorted(ends), len(lines)]:
+        folded.append(claude_code.fold(state, lines[begin:end]))
+        state = json.loads(json.dumps(folded[-1].state))
+        turns.update({one.key: one for one in folded[-1].turns})
+        begin = max(begin, end)
+    return turns, folded
+
+
+def test_records_of_one_message_are_one_turn() -> None:
+    folded = fold(
+        said("m1", "a", {"type": "thinking", "thinking": "Hm.", "signature": "x"}),
+        said("m1", "b", text("I look.")),
+        said("m1", "c", call("Read", file_path="a.py", limit=3, nested={"ü": [1]})),
+    )
+
+    (turn_of,) = folded.turns
+    assert (turn_of.key, turn_of.native_ids, turn_of.role, turn_of.speaker) == (
+        "m1",
+        ("a", "b", "c"),
+        "assistant",
+        None,
+    )
+    assert typed(turn_of) == [
+        ("thinking", "Hm."),
+        ("text", "I look."),
+        ("tool_call", 'Read\nfile_path: a.py\nlimit: 3\nnested: {"ü":[1]}'),
+    ]
+    assert turn_of.at == "2026-01-02T03:04:05.678Z"
+
+
+def test_a_message_that_a_later_range_extends_comes_again_whole() -> None:
+    first = fold(said("m1", "a", text("One.")), line("user", "u", [result("ok")]))
+    second = fold(said("m1", "b", text("Two.")), line("user", "v", "And?"), state=first.state)
+
+    assert [one.key for one in second.turns] == ["m1", "v"]
+    assert second.turns[0].text == "One.\n\nTwo."
+    assert second.turns[0].native_ids == ("a", "b")
+
+
+def test_a_message_that_was_closed_long_ago_is_not_overwritten() -> None:
+    others = [said(f"n{n}", f"n{n}", text("Other.")) for n in range(OPEN_MAX)]
+    first = fold(said("m1", "a", text("One.")), *others)
+    second = fold(said("m1", "b", text("Two.")), state=first.state)
+
+    assert "m1" not in {one.key for one in second.turns}
+    assert [one.text for one in second.turns] == ["Two."]
+
+
+def test_the_same_record_twice_adds_nothing() -> None:
+    records = [said("m1", "a", text("One.")), line("user", "u", "Hello"), said("m1", "b", text("Two."))]
+    first = fold(*records, *records)
+    again = fold(*records, state=first.state)
+
+    assert [one.text for one in first.turns] == ["One.\n\nTwo.", "Hello"]
+    assert again.turns == ()
+
+
+def test_two_records_with_one_id_and_different_texts_are_both_kept() -> None:
+    folded = fold(line("user", "u", "One"), line("user", "u", "Two"))
+
+    assert [one.text for one in folded.turns] == ["One", "Two"]
+    assert len({one.key for one in folded.turns}) == 2
+
+
+def test_tool_results_are_the_tools_words_without_base64() -> None:
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "AAAA" * 10 + "AA=="},
+    }
+    folded = fold(
+        line("user", "a", [result("  verbatim\n")], toolUseResult={"stdout": "twin"}, isMeta=True),
+        line("user", "b", [result([text("one"), image, {"type": "tool_reference", "tool_name": "Grep"}])]),
+        line("user", "c", [result(None), result("")]),
+    )
+
+    assert [(one.role, typed(one)) for one in folded.turns] == [
+        ("tool", [("tool_result", "  verbatim\n")]),
+        ("tool", [("tool_result", "one\n[image image/png, 31 bytes]\n[tool_reference Grep]")]),
+    ]
+
+
+def test_a_record_with_a_result_and_words_is_two_turns() -> None:
+    folded = fold(line("user", "u", [text("No, stop."), result("rejected")]))
+
+    assert [(one.key, one.native_ids, one.role, one.text) for one in folded.turns] == [
+        ("u", ("u",), "user", "No, stop."),
+        ("u#2", ("u",), "tool", "rejected"),
+    ]
+
+
+def test_images_and_documents_of_a_person_are_named() -> None:
+    pdf = {
+        "type": "document",
+        "title": "a.pdf",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"},
+    }
+    note = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "The note."}}
+
+    one = turn(line("user", "u", [text("Look:"), pdf, note]))
+
+    assert one.role == "user"
+    assert one.text == "Look:\n\n[document a.pdf, application/pdf, 3 bytes]\n\nThe note."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "<command-name>/exit</command-name>\n  <command-message>exit</command-message>\n<command-args></command-args>",
+        "<local-command-stdout>Bye!</local-command-stdout>",
+        "<local-command-caveat>Caveat</local-command-caveat>",
+        "<system-reminder>\nNote.\n</system-reminder>\n",
+        "<task-notification>done</task-notification>",
+        "[Request interrupted by user]",
+        "[Request interrupted by user for tool use]",
+    ],
+)
+def test_text_that_no_person_wrote_is_a_notice(words: str) -> None:
+    for one in (turn(line("user", "u", words)), turn(line("user", "u", [text(words)]))):
+        assert (one.role, typed(one)) == ("system", [("notice", words)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Why does <system-reminder>x</system-reminder> appear?",
+        "<command-name>/plan</command-name><command-args>the move to 5433</command-args>",
+        "[Request interrupted by user] is what I see",
+        "<system-reminder> is a tag",
+        "<div>x</div>",
+    ],
+)
+def test_a_persons_text_stays_a_persons_text(words: str) -> None:
+    one = turn(line("user", "u", words))
+
+    assert (one.role, typed(one)) == ("user", [("text", words)])
+
+
+def test_meta_records_and_notifications_are_notices() -> None:
+    folded = fold(
+        line("user", "a", "Caveat", isMeta=True),
+        line("user", "b", "Done", origin={"kind": "task-notification"}),
+    )
+
+    assert [(one.role, typed(one)) for one in folded.turns] == [
+        ("system", [("notice", "Caveat")]),
+        ("system", [("notice", "Done")]),
+    ]
+
+
+def test_a_reminder_is_split_off_where_the_text_stays_exact() -> None:
+    reminder = "<system-reminder>r</system-reminder>"
+
+    one = turn(line("user", "u", f"Before.\n\n{reminder}\n\nAfter."))
+
+    assert typed(one) == [("text", "Before."), ("notice", reminder), ("text", "After.")]
+    assert one.text == f"Before.\n\n{reminder}\n\nAfter."
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["a", "\n\n", "\n", "<system-reminder>", "</system-reminder>", " "]), min_size=1
+    ).map("".join)
+)
+def test_a_persons_text_is_exact_whatever_reminders_it_holds(words: str) -> None:
+    assert turn(line("user", "u", words)).text == words
+
+
+def test_compaction_summaries_and_summary_records_are_marked_as_derived() -> None:
+    folded = fold(
+        line("summary", None, summary="Ports", leafUuid="x"),
+        line("user", "u", "So far: ...", isCompactSummary=True),
+        line("system", "b", content="Conversation compacted", subtype="compact_boundary"),
+    )
+
+    assert [(one.key, one.role, typed(one)) for one in folded.turns] == [
+        ("summary:x", "system", [("summary", "Ports")]),
+        ("u", "system", [("summary", "So far: ...")]),
+        ("b", "system", [("notice", "Conversation compacted")]),
+    ]
+
+
+def test_errors_of_the_interface_are_notices() -> None:
+    one = turn(line("assistant", "a", [text("API Error: 500")], message={"model": "<synthetic>", "id": "m"}))
+
+    assert (one.role, typed(one)) == ("system", [("notice", "API Error: 500")])
+
+
+def test_what_was_typed_while_the_agent_worked_is_a_persons_turn() -> None:
+    folded = fold(
+        line("queue-operation", None, operation="enqueue", content="also the docs"),
+        line(
+            "attachment",
+            "a",
+            attachment={"type": "queued_command", "prompt": "also the docs", "commandMode": "prompt"},
+        ),
+        line(
+            "attachment",
+            "b",
+            attachment={"type": "queued_command", "prompt": "done", "commandMode": "task-notification"},
+        ),
+        line("attachment", "c", attachment={"type": "todo_reminder", "content": []}),
+    )
+
+    assert [(one.role, one.text) for one in folded.turns] == [("user", "also the docs"), ("system", "done")]
+
+
+def test_a_title_that_is_written_again_is_one_turn() -> None:
+    folded = fold(*[line("custom-title", None, customTitle=title) for title in ("Ports", "Ports", "Docs")])
+
+    assert [typed(one) for one in folded.turns] == [[("notice", "Ports")], [("notice", "Docs")]]
+
+
+def test_sidechains_in_a_main_file_have_a_session_of_their_own() -> None:
+    folded = fold(
+        line("user", "u", "Do it", parentUuid=None, isSidechain=False),
+        line("user", "1-of-the-roots", "Search", parentUuid=None, isSidechain=True),
+        line("user", "2-of-the-roots", "Read", parentUuid=None, isSidechain=True),
+        said("m1", "a", text("Found"), parentUuid="1-of-the-roots", isSidechain=True),
+        said("m2", "b", text("Seen"), parentUuid="a", isSidechain=True),
+        said("m3", "c", text("Done"), parentUuid="u", isSidechain=False),
+    )
+
+    assert [(one.text, one.session, one.speaker) for one in folded.turns] == [
+        ("Do it", None, None),
+        ("Search", "s/sidechain-1-of-the", "agent"),
+        ("Read", "s/sidechain-2-of-the", "agent"),
+        ("Found", "s/sidechain-1-of-the", "agent"),
+        ("Seen", "s/sidechain-1-of-the", "agent"),
+        ("Done", None, None),
+    ]
+
+
+def test_orphans_and_cycles_of_parents_do_no_harm() -> None:
+    folded = fold(
+        line("user", "u", "Main", isSidechain=False),
+        line("user", "a", "A", parentUuid="b", isSidechain=True),
+        line("user", "b", "B", parentUuid="a", isSidechain=True),
+        line("user", "o", "O", parentUuid="nowhere", isSidechain=True),
+        line("user", "self", "S", parentUuid="self", isSidechain=True),
+    )
+
+    assert [one.session for one in folded.turns] == [
+        None,
+        *[f"s/sidechain-{root}" for root in ("a", "a", "o", "self")],
+    ]
+
+
+def test_a_sub_agents_file_is_a_session_of_its_own() -> None:
+    lines = [
+        line("user", "u", "Search", isSidechain=True, agentId="f00", parentUuid=None),
+        said("m", "a", text("Found"), isSidechain=True, agentId="f00", attributionAgent="explorer"),
+    ]
+    identity = claude_code.identify(lines, "agent-f00.jsonl")
+
+    assert identity is not None
+    assert (identity.session, identity.key, identity.cwd) == ("s/agent-f00", "s/agent-f00", "/w")
+    assert [(one.session, one.speaker) for one in fold(*lines).turns] == [(None, "agent"), (None, "explorer")]
+
+
+def test_a_main_file_is_the_session_that_it_is_named_by() -> None:
+    lines = [line("user", "u", "Hi", sessionId="old"), line("user", "v", "Hi", sessionId="new"), "garbage"]
+
+    for path_name, session in (("new.jsonl", "new"), ("x/other.jsonl", "old"), ("c:\\x\\new.jsonl", "new")):
+        identity = claude_code.identify(lines, path_name)
+        assert identity is not None
+        assert (identity.session, identity.key) == (session, session)
+    assert claude_code.identify(['{"type":"summary","summary":"x","leafUuid":"y"}'], "new.jsonl") is None
+
+
+def test_what_is_no_record_is_counted_and_raises_nothing() -> None:
+    garbage = [
+        "no json",
+        "[1]",
+        '"s"',
+        "4",
+        "null",
+        "{",
+        "{}",
+        '{"type":1}',
+        "[" * 200_000,
+        '{"type":"user","n":' + "9" * 9_000 + "}",
+    ]
+    folded = fold("", "  \t", "\ufeff", "\ufeff" + line("user", "u", "Hi") + "\r", *garbage)
+
+    assert [one.text for one in folded.turns] == ["Hi"]
+    assert folded.unreadable == len(garbage)
+    assert folded.unknown == {}
+
+
+def test_input_that_is_nested_too_deeply_raises_nothing() -> None:
+    for depth in (100, 500, 900, 990, 5_000):
+        deep = (
+            '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"X","input":{"a":'
+            + "[" * depth
+            + "]" * depth
+            + "}}]}}"
+        )
+        folded = fold(deep)
+        assert len(folded.turns) + folded.unreadable == 1
+
+
+def test_types_that_are_not_known_are_counted() -> None:
+    folded = fold(
+        line("hologram", "a"), line("hologram", "b"), line("user", "u", [{"type": "smell"}, 7]), line("progress", "p"), line("mode", None)
+    )  # fmt: skip
+
+    assert folded.turns == ()
+    assert folded.unknown == {"hologram": 2, "block smell": 1, "block": 1}
+    assert folded.unreadable == 0
+
+
+def test_times_that_are_none_are_none() -> None:
+    folded = fold(
+        *[
+            line("user", f"u{n}", "x", timestamp=at)
+            for n, at in enumerate(["soon", 17, None, "2026-13-01", "", "2026-01-02"])
+        ]
+    )
+
+    assert [one.at for one in folded.turns] == [None] * 5 + ["2026-01-02"]
+
+
+def test_records_without_ids_are_turns_by_their_line() -> None:
+    folded = fold(line("user", None, "yes"), "", line("user", None, "yes"))
+
+    assert [(one.key, one.native_ids, one.text) for one in folded.turns] == [
+        ("line-1", (), "yes"),
+        ("line-3", (), "yes"),
+    ]
+
+
+def test_lone_surrogates_and_nulls_go_through() -> None:
+    folded = fold('{"type":"user","uuid":"u","message":{"content":"a\\ud800\\u0000"}}')
+
+    assert folded.turns[0].text == "a\ud800\x00"
+    assert json.loads(json.dumps(folded.state)) == folded.state
+
+
+def test_the_state_stays_small() -> None:
+    lines = [line("user", "first", "x", isSidechain=False)]
+    for n in range(3 * MARKS_MAX):
+        lines.append(said(f"m{n}", f"a{n}", text("word " * 20), isSidechain=True, parentUuid=f"a{n - 1}"))
+    state = fold(*lines).state
+
+    assert len(state["open"]) == OPEN_MAX
+    assert len(state["roots"]) <= LINKS_MAX
+    assert len(json.dumps(state)) < 60_000
+    assert fold(*lines).turns[-1].session == "s/sidechain-a0"
+
+
+def test_a_line_of_megabytes_is_one_turn() -> None:
+    assert len(turn(line("user", "u", [result("x" * 5_000_000)])).text) == 5_000_000
+
+
+_IDS = st.sampled_from([None, *"abcdefgh"])
+_BLOCKS = st.one_of(
+    st.builds(text, st.sampled_from(["One.", "Two.", ""])),
+    st.builds(result, st.sampled_from(["ok", ""])),
+    st.just({"type": "thinking", "thinking": ""}),
+    st.just(call("Read", path="a")),
+)
+_RECORDS = st.one_of(
+    st.builds(
+        lambda uuid, message, blocks, parent, aside: said(message, uuid, *blocks, parentUuid=parent, isSidechain=aside),
+        _IDS, st.sampled_from([None, *[f"m{n}" for n in range(OPEN_MAX + 4)]]), st.lists(_BLOCKS, max_size=2), _IDS, st.booleans(),
+    ),
+    st.builds(lambda uuid, blocks: line("user", uuid, blocks), _IDS, st.lists(_BLOCKS, max_size=2)),
+    st.builds(lambda leaf: line("summary", None, summary="S", leafUuid=leaf), _IDS),
+    st.sampled_from(["", "garbage", line("new-type", "z")]),
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(_RECORDS, max_size=60), st.lists(st.integers(0, 60), max_size=6))
+def test_ranges_fold_to_the_same_turns_as_the_whole(lines: list[str], ends: list[int]) -> None:
+    whole, (one,) = in_ranges(lines, [])
+    turns, ranges = in_ranges(lines, ends)
+
+    assert list(turns.items()) == list(whole.items())
+    assert ranges[-1].state == one.state
+    assert sum(part.unreadable for part in ranges) == one.unreadable
+
+
+def read(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8", "replace").split("\n")
+
+
+def spoken(lines: Iterable[str]) -> Iterator[str]:
+    """Yield every string that a person or the assistant said, straight from the records."""
+    for record in map(read_record, lines):
+        message = (record or {}).get("message")
+        if record is None or record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [content]:
+            words = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block
+            if isinstance(words, str):
+                yield words
+
+
+@needs_samples
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_every_word_of_a_sample_is_in_some_turn(path: Path) -> None:
+    lines = read(path)
+    whole, (folded,) = in_ranges(lines, [])
+    everything = "\x00".join(one.text for one in whole.values())
+
+    assert all(words in everything for words in spoken(lines))
+    assert folded.unreadable == sum(
+        1 for one in lines if one.strip("\ufeff \r\t") and not (read_record(one) or {}).get("type")
+    )
+
+
+@needs_samples
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_sample_folds_line_by_line_to_the_same_turns(path: Path) -> None:
+    lines = read(path)[:150]
+
+    assert in_ranges(lines, range(len(lines)))[0] == in_ranges(lines, [])[0]
