@@ -26,7 +26,7 @@ from chronofile.domain.ports import Embedder, StaticVectors
 from chronofile.projections.recipe import embedding_text
 from chronofile.projections.words import passage_terms, query_terms, term_hash
 from chronofile.query.interaction import Tokens, best_matches, token_weights
-from chronofile.query.people import named_person
+from chronofile.query.people import asks_of_self, named_person
 from chronofile.query.ranking import FITTED, Candidates, Ranked, Weights, late_scores, rank, worth_reading
 from chronofile.query.scores import Floats, Ints, bm25
 
@@ -44,6 +44,7 @@ GRID: dict[str, Sequence[float]] = {
     "second_following": (0.0, 0.05, 0.1),
     "group": (0.0, 0.15, 0.3, 0.5, 0.8),
     "person": (0.0, 0.5, 1.0, 1.5),
+    "self_said": (0.0, 0.25, 0.5, 0.75),
 }
 
 
@@ -52,6 +53,7 @@ class Passage:
     turn: str
     session: str
     speaker: str | None
+    role: str
     at: datetime | None
     text: str
 
@@ -129,7 +131,9 @@ def passages_of(paths: Iterable[Path]) -> dict[str, list[Passage]]:
     for row in (row for path in sorted(paths) for row in rows_of(path)):
         at = datetime.fromisoformat(row["at"]) if row.get("at") else None
         for start, end in cut(row["text"], kind="prose"):
-            passage = Passage(row["turn"], row["session"], row.get("speaker"), at, row["text"][start:end])
+            passage = Passage(
+                row["turn"], row["session"], row.get("speaker"), row["role"], at, row["text"][start:end]
+            )
             scopes.setdefault(row["scope"], []).append(passage)
     return scopes
 
@@ -171,7 +175,7 @@ def candidates_of(
     question: str, vector: NDArray[np.float32], scope: Scope, static: StaticVectors, pending: bool
 ) -> tuple[Ints, Candidates]:
     """Return the best of both legs with their neighbours: their places in the scope, and what is known of them."""
-    lexical = lexical_scores(question, scope)
+    lexical = lexical_scores(query_terms(question), scope)
     dense = (scope.vectors @ vector).astype(np.float64)
     instant = (scope.static @ static.pool(static.tokens([question]))[0]).astype(np.float64)
     legs = (lexical, instant) if pending else (lexical, dense)
@@ -188,12 +192,13 @@ def candidates_of(
         lexical[scope.background], dense[scope.background], instant[scope.background],
         place[scope.previous[indexes]], place[scope.following[indexes]], scope.group[indexes],
         np.array([p.text.rstrip().endswith("?") for p in chosen]), np.array([p.speaker == named is not None for p in chosen]),
+        np.array([p.role == "user" and asks_of_self(question) for p in chosen]),
     )  # fmt: skip
 
 
-def lexical_scores(question: str, scope: Scope) -> Floats:
+def lexical_scores(terms: list[str], scope: Scope) -> Floats:
     scores = np.zeros(len(scope.passages))
-    for held in (scope.postings.get(term, {}) for term in dict.fromkeys(query_terms(question))):
+    for held in (scope.postings.get(term, {}) for term in dict.fromkeys(terms)):
         where = np.fromiter(held, dtype=np.int64, count=len(held))
         tf = np.fromiter(held.values(), dtype=np.float64, count=len(held))
         lengths, mean = scope.lengths[where], float(scope.lengths.mean())

@@ -102,6 +102,8 @@ _INITDB_OPTIONS = (
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
+    # Nothing outside the folder, so that nothing stays behind if the process is killed.
+    "--set=dynamic_shared_memory_type=mmap",
 )
 _SINGLE_OPTIONS = ("-F", "-c", "exit_on_error=on", "template1")
 

@@ -34,23 +34,23 @@ class AccountMissing(EmbeddedPostgresError):
         self.uid = uid
 
 
-class DataFolderTooNew(EmbeddedPostgresError):
-    """A newer PostgreSQL wrote the data folder: use the newer Chronofile, or another home."""
+class DataFolderOfAnotherVersion(EmbeddedPostgresError):
+    """Another major version of PostgreSQL wrote the data folder."""
 
     def __init__(self, folder: Path, found: int, supported: int) -> None:
         super().__init__(f"({folder} is of version {found}, this one reads {supported})")
         self.folder, self.found, self.supported = folder, found, supported
 
 
-class DataFolderTooOld(EmbeddedPostgresError):
+class DataFolderTooNew(DataFolderOfAnotherVersion):
+    """A newer PostgreSQL wrote the data folder: use the newer Chronofile, or another home."""
+
+
+class DataFolderTooOld(DataFolderOfAnotherVersion):
     """An older PostgreSQL wrote the data folder: back it up with the Chronofile that wrote it, restore here.
 
     The backup is made by `chronofile backup FILE` there, and read by `chronofile restore FILE` with a new home here.
     """
-
-    def __init__(self, folder: Path, found: int, supported: int) -> None:
-        super().__init__(f"({folder} is of version {found}, this one reads {supported})")
-        self.folder, self.found, self.supported = folder, found, supported
 
 
 class NotADataFolder(EmbeddedPostgresError):

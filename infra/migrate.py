@@ -96,3 +96,11 @@ def _check_server(conn: psycopg.Connection) -> None:
     version = tuple(int(part) for part in str(row[0]).split(".")[:2]) if row else (0, 0)
     if version < PGVECTOR_MIN:
         raise UnsuitableDatabase(f"pgvector {'.'.join(map(str, version))} is older than 0.8")
+
+
+def store_key(conninfo: str) -> bytes:
+    """Return the key under which this store names its contents."""
+    with psycopg.connect(conninfo) as conn:
+        row = conn.execute("SELECT content_key FROM log.store").fetchone()
+    assert row is not None, "the migration wrote it"
+    return bytes(row[0])

@@ -10,6 +10,7 @@ NICKNAME_CHARS_MIN = 3
 # What transcripts call their sides is not a name.
 ROLES = frozenset({"user", "assistant", "system", "tool", "human", "ai"})
 
+_SELF = re.compile(r"\b(?:I|my|me|mine|myself)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -29,6 +30,11 @@ def named_person(question: str, speakers: Iterable[str]) -> str | None:
     short = {word for word in words if len(word) >= NICKNAME_CHARS_MIN}
     near = [speaker for speaker, name in first.items() if any(name.startswith(word) for word in short)]
     return near[0] if len(near) == 1 else None
+
+
+def asks_of_self(question: str) -> bool:
+    """Return whether the asker asks about themselves: then what users said counts like what a named person said."""
+    return _SELF.search(question) is not None
 
 
 def _first_name(speaker: str) -> str:

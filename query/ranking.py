@@ -36,6 +36,7 @@ class Weights:
     second_following: float = 0.05
     group: float = 0.3
     person: float = 1.0
+    self_said: float = 0.5
 
 
 FITTED = Weights()
@@ -49,7 +50,7 @@ class Candidates:
     `background_*` are the same scores of the background's passages. `previous` and `following` are
     indexes into the candidates, -1 where there is none among them; `group` numbers their sources (or
     sessions); `asks` says that the text ends with a question mark, `named` that it was spoken by the
-    one person whom the question names.
+    one person whom the question names, `self_said` that its role is user and the question is about the asker.
     """
 
     lexical: Floats
@@ -63,6 +64,7 @@ class Candidates:
     group: Ints
     asks: NDArray[np.bool_]
     named: NDArray[np.bool_]
+    self_said: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def rank(candidates: Candidates, late: Floats | None = None, weights: Weights = 
 
     evidence = mixed + late * LATE_SCALE * (late interaction - its mean over those read) + asks;
     final = evidence + the neighbours' evidence, weighted + group * the mean of the source's three best
-    + person. A candidate that was not read counts as the average one that was. Ties keep their order.
+    + person + self_said. A candidate that was not read counts as the average one that was. Ties keep their order.
     """
     lexical, dense, instant = standardised(candidates)
     mixed = mix(lexical, dense, instant, weights)
@@ -166,6 +168,7 @@ def rank(candidates: Candidates, late: Floats | None = None, weights: Weights = 
     context = neighbours_evidence(evidence, candidates.previous, candidates.following, weights)
     group = group_evidence(evidence, candidates.group)
     final = evidence + context + weights.group * group + weights.person * candidates.named
+    final = final + weights.self_said * candidates.self_said
     return Ranked(lexical, dense, instant, mixed, late, context, group, final, best_first(final))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from chronofile.infra.embedders.texts import encodable
+from chronofile.infra.embedders.texts import token_ids
 from chronofile.infra.embedders.weights import installed_file, verified
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ IDENTITY = f"static-l2@{DIMENSION}#{TABLE_SHA256[:16]}"
 
 TOKENS_MAX = 512
 TEXT_CHARS_MAX = TOKENS_MAX * 17  # The longest token has 16 characters, so this cuts none of the first 512.
-ENCODED_TEXTS_MAX = 4_096  # Texts whose encodings are held at a time: each weighs more than its token ids.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,7 @@ class L2Supercat:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's first 512 tokens, in [0, 32000), without special tokens."""
-        tokenizer = self._loaded().tokenizer
-        ids: list[list[int]] = []
-        for start in range(0, len(texts), ENCODED_TEXTS_MAX):
-            some = encodable(texts[start : start + ENCODED_TEXTS_MAX], TEXT_CHARS_MAX)
-            ids.extend(
-                encoding.ids for encoding in tokenizer.encode_batch_fast(some, add_special_tokens=False)
-            )
-        return ids
+        return token_ids(self._loaded().tokenizer, texts, TEXT_CHARS_MAX, special=False)
 
     def pool(self, tokens: Sequence[Sequence[int]]) -> Vectors:
         """Return one unit float32 row for each list of token ids, zeros for an empty one: (len(tokens), 256)."""

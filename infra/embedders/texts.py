@@ -1,8 +1,20 @@
-"""Texts as a tokenizer takes them: of bounded length and without lone surrogates."""
+"""Texts as a tokenizer takes them (of bounded length, without lone surrogates), and their token ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+ENCODED_TEXTS_MAX = 256  # A tokenizer's result weighs many times its ids, so few are held at a time.
+
+
+def token_ids(tokenizer: Any, texts: Sequence[str], chars_max: int, *, special: bool) -> list[list[int]]:
+    """Return each text's token ids, with the special tokens or without; only `chars_max` code points are read."""
+    ids: list[list[int]] = []
+    for start in range(0, len(texts), ENCODED_TEXTS_MAX):
+        some = encodable(texts[start : start + ENCODED_TEXTS_MAX], chars_max)
+        ids.extend(encoding.ids for encoding in tokenizer.encode_batch_fast(some, add_special_tokens=special))
+    return ids
 
 
 def encodable(texts: Iterable[str], chars_max: int) -> list[str]:

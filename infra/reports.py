@@ -1,0 +1,83 @@
+"""Reports: what the commands tell, as values with the shapes that others read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chronofile.query.catalogue import ProjectionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedPath:
+    """A path that could not be captured: the reason's code and what more is known."""
+
+    path: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What one run of ingest did: counts of this run alone. `batch` is None when nothing was appended."""
+
+    batch: str | None
+    sources: int
+    revisions: int
+    unchanged: int
+    rejected: tuple[RejectedPath, ...]
+    redactions: int
+    position: int
+    pending_vectors: int
+    moved: int
+    removed: int
+    omitted: Mapping[str, int]
+    waiting_bytes: int
+    """Bytes of last lines that are not complete yet; they are captured when they are."""
+    read_bytes: int
+    passages: int
+    note: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a path that was named is missing, or nothing at all could be read."""
+        missing = any(rejected.reason == "missing" for rejected in self.rejected)
+        nothing = not (self.sources or self.unchanged or self.moved or self.removed)
+        return missing or (nothing and bool(self.rejected))
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStatus:
+    """Where the data is: `mode` is `embedded` or `external`."""
+
+    mode: str
+    data_folder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where everything stands."""
+
+    position: int
+    projections: Mapping[str, ProjectionStatus]
+    passages: int
+    vectors: int
+    pending_vectors: int
+    embedder: str
+    bytes: Mapping[str, int]
+    database: DatabaseStatus
+    sources: int
+    rejected: int
+    home: str
+    version: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the doctor looked at; `remedy` is the command or step that mends it."""
+
+    check: str
+    ok: bool
+    detail: str
+    remedy: str | None = None

@@ -1,0 +1,247 @@
+"""The catalogue: one passage with its surroundings, the sources, topics and scopes there are, and where all stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from chronofile.domain.errors import UnknownPassage, UnknownSource
+from chronofile.domain.scopes import GLOBAL, scope_of
+from chronofile.projections import control, embedding, passages, sources, vectors
+from chronofile.projections.passages import failure, occurrence, passage
+from chronofile.projections.projection import FOREVER, alive
+from chronofile.query.answer import Context
+from chronofile.query.hits import hits
+
+CONTEXT_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A source; `files` are the absolute paths of every file it was read from, `failure` why it gave no passages."""
+
+    id: str
+    uri: str
+    files: tuple[str, ...]
+    format: str | None
+    scope: str
+    session: str | None
+    revision: int
+    bytes: int
+    captured_at: datetime | None
+    state: str
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCount:
+    """How many passages a topic of a scope holds now; topic None counts those without one."""
+
+    scope: str
+    topic: str | None
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionStatus:
+    """How far the serving generation of a projection is, and what stopped it where something did."""
+
+    position: int
+    lag: int
+    failures: int
+    generation: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is there now; `bytes` by scope are the sources' own sizes."""
+
+    passages: int
+    vectors: int
+    pending_vectors: int
+    sources: int
+    rejected: int
+    bytes: dict[str, int]
+
+
+def get(
+    engine: sa.Engine, identifier: str, *, at: datetime, context: int = 0, whole: bool = False
+) -> Context:
+    """Return a passage by id with `context` passages on either side, and with `whole` its source's whole text.
+
+    A passage that is over is shown among those that were there when it last was. Raises UnknownPassage.
+    """
+    with _reading(engine) as conn:
+        last = sa.select(passage).where(passage.c.id == identifier).order_by(passage.c.no.desc()).limit(1)
+        row = conn.execute(last).first()
+        if row is None:
+            raise UnknownPassage(f"({identifier})")
+        position = row.recorded_to - 1
+        seq = sa.select(occurrence.c.seq).where(
+            occurrence.c.passage_no == row.no, alive(occurrence, position)
+        )
+        here = int(conn.execute(seq).scalar_one())
+        count = min(max(context, 0), CONTEXT_MAX)
+        before = _beside(conn, row.source, here, position, count, after=False)
+        after = _beside(conn, row.source, here, position, count, after=True)
+        found = hits(conn, [*before, row.no, *after], position=position, at=at)
+        text = _whole(conn, row.source, position) if whole else None
+    at_index = len(before)
+    return Context(found[at_index], tuple(found[:at_index]), tuple(found[at_index + 1 :]), text)
+
+
+def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceEntry]:
+    """Return every source, by scope and URI."""
+    with _reading(engine) as conn:
+        files: dict[str, list[str]] = {}
+        for row in conn.execute(sa.select(sources.file).order_by(sources.file.c.path)):
+            files.setdefault(row.source, []).append(row.path)
+        failed = {
+            row.source: row.reason for row in conn.execute(sa.select(failure).order_by(failure.c.revision))
+        }
+        query = sa.select(sources.source).order_by(sources.source.c.scope, sources.source.c.uri)
+        if scope is not None:
+            query = query.where(sources.source.c.scope == scope)
+        return [
+            SourceEntry(
+                id=row.id,
+                uri=row.uri,
+                files=tuple(files.get(row.id, ())),
+                format=row.format,
+                scope=row.scope,
+                session=row.session,
+                revision=row.revision,
+                bytes=row.bytes,
+                captured_at=row.captured_at,
+                state=row.state,
+                failure=failed.get(row.id) or row.rejection,
+            )
+            for row in conn.execute(query)
+        ]
+
+
+def list_topics(engine: sa.Engine) -> list[TopicCount]:
+    """Return how many passages each topic of each scope holds now."""
+    with _reading(engine) as conn:
+        query = (
+            sa.select(passages.scope.c.name, passage.c.topic, sa.func.count())
+            .join(passage, passage.c.scope_no == passages.scope.c.no)
+            .where(passage.c.recorded_to == FOREVER)
+            .group_by(passages.scope.c.name, passage.c.topic)
+            .order_by(passages.scope.c.name, passage.c.topic)
+        )
+        return [TopicCount(*row) for row in conn.execute(query)]
+
+
+def source_ids(engine: sa.Engine, uri: str, path: str | None) -> tuple[str, ...]:
+    """Return the sources with a URI, or read from a path; sessions of one file count with it. Raises UnknownSource."""
+    with _reading(engine) as conn:
+        entries = sources.source
+        named = sa.or_(entries.c.uri == uri, sa.func.position(_bytes(uri + "#"), _raw(entries.c.uri)) == 1)
+        found = set(conn.scalars(sa.select(entries.c.id).where(named)))
+        if path is not None:
+            read = sa.select(sources.file.c.source).where(sources.file.c.path == path)
+            found |= set(conn.scalars(read))
+    if not found:
+        raise UnknownSource(f"({uri})")
+    return tuple(sorted(found))
+
+
+def scopes_for(engine: sa.Engine, directory: str) -> tuple[str, ...] | None:
+    """Return the scopes that a question from a directory is about; None, every scope, outside of mapped ones."""
+    with _reading(engine) as conn:
+        mapped = {row.path: row.scope for row in conn.execute(sa.select(sources.directory))}
+    found = scope_of(directory, mapped)
+    return None if found is None else tuple(dict.fromkeys((found, GLOBAL)))
+
+
+def projection_status(engine: sa.Engine, head: int) -> dict[str, ProjectionStatus]:
+    """Return where each projection stands against the log's last position."""
+    with _reading(engine) as conn:
+        serving = control.read_active(conn)
+        failures = int(conn.execute(sa.select(sa.func.count()).select_from(failure)).scalar_one())
+    return {
+        name: ProjectionStatus(
+            position=found.position,
+            lag=max(0, head - found.position),
+            failures=failures if name == passages.NAME else 0,
+            generation=found.id,
+            error=found.error,
+        )
+        for name, found in serving.items()
+    }
+
+
+def counts(engine: sa.Engine) -> Counts:
+    """Count passages, vectors, sources and bytes as they are now."""
+    with _reading(engine) as conn:
+        serving = control.read_active(conn)
+        vector = embedding.tables(serving).vector
+        entries = sources.source
+        by_scope = sa.select(entries.c.scope, sa.func.sum(entries.c.bytes)).where(
+            entries.c.state == "captured"
+        )
+        return Counts(
+            passages=_count(conn, passage.c.recorded_to == FOREVER, passage),
+            vectors=_count(conn, vector.c.recorded_to == FOREVER, vector),
+            pending_vectors=embedding.pending(conn, serving),
+            sources=_count(conn, entries.c.state == "captured", entries),
+            rejected=_count(conn, entries.c.rejection.is_not(None), entries),
+            bytes={name: int(size) for name, size in conn.execute(by_scope.group_by(entries.c.scope))},
+        )
+
+
+def vector_configuration(engine: sa.Engine) -> dict[str, Any]:
+    """Return what the serving generation of vectors was built with."""
+    with engine.connect() as conn:
+        return dict(control.read_active(conn)[vectors.NAME].configuration)
+
+
+@contextmanager
+def _reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One reading of the serving generations: a transaction that sees one moment."""
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as conn, conn.begin():
+        yield control.translated(conn, control.read_active(conn))
+
+
+def _beside(
+    conn: sa.Connection, source: str, seq: int, position: int, count: int, *, after: bool
+) -> Sequence[int]:
+    beyond = occurrence.c.seq > seq if after else occurrence.c.seq < seq
+    order = occurrence.c.seq.asc() if after else occurrence.c.seq.desc()
+    query = (
+        sa.select(occurrence.c.passage_no)
+        .where(occurrence.c.source == source, beyond, alive(occurrence, position))
+        .order_by(order)
+        .limit(count)
+    )
+    found = list(conn.scalars(query))
+    return found if after else found[::-1]
+
+
+def _whole(conn: sa.Connection, source: str, position: int) -> str:
+    query = (
+        sa.select(passage.c.text)
+        .join(occurrence, occurrence.c.passage_no == passage.c.no)
+        .where(occurrence.c.source == source, alive(occurrence, position))
+        .order_by(occurrence.c.seq)
+    )
+    return "".join(conn.scalars(query))
+
+
+def _count(conn: sa.Connection, condition: sa.ColumnElement[bool], table: sa.Table) -> int:
+    return int(conn.execute(sa.select(sa.func.count()).select_from(table).where(condition)).scalar_one())
+
+
+def _raw(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    return sa.type_coerce(column, sa.LargeBinary)
+
+
+def _bytes(text: str) -> sa.ColumnElement[Any]:
+    return sa.literal(text.encode("utf-8", "surrogatepass"), type_=sa.LargeBinary)

@@ -1,0 +1,89 @@
+"""Hits: passages with all that is told of them, loaded by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from chronofile.domain.times import parse
+from chronofile.projections import sources
+from chronofile.projections.passages import occurrence, passage, scope, turn
+from chronofile.projections.projection import alive
+from chronofile.query.answer import Hit, HitSource, Stage
+
+
+def hits(
+    conn: sa.Connection,
+    numbers: Sequence[int],
+    *,
+    position: int,
+    at: datetime,
+    scores: Mapping[int, float] | None = None,
+    stages: Mapping[int, Mapping[str, Stage]] | None = None,
+) -> list[Hit]:
+    """Load passages as of a position, in the order given; `at` is the moment by which ages count."""
+    rows = {row.no: row for row in conn.execute(_loaded(numbers, position))}
+    return [
+        _hit(rows[number], at, (scores or {}).get(number, 0.0), (stages or {}).get(number))
+        for number in numbers
+        if number in rows
+    ]
+
+
+def _loaded(numbers: Sequence[int], position: int) -> sa.Select[Any]:
+    here = sa.and_(occurrence.c.passage_no == passage.c.no, alive(occurrence, position))
+    said = sa.and_(turn.c.source == passage.c.source, turn.c.key == passage.c.turn)
+    joined = (
+        passage.join(occurrence, here)
+        .join(scope, scope.c.no == passage.c.scope_no)
+        .outerjoin(turn, said)
+        .outerjoin(sources.source, sources.source.c.id == passage.c.source)
+    )
+    columns = [c for c in passage.c if c.name not in ("source", "recorded_to")]
+    return (
+        sa.select(
+            *columns,
+            passage.c.source.label("source_id"),
+            occurrence.c.revision,
+            occurrence.c.span_start,
+            occurrence.c.span_end,
+            occurrence.c.line_first,
+            occurrence.c.line_last,
+            scope.c.name.label("scope"),
+            turn.c.native_ids,
+            sources.source.c.uri,
+            sources.source.c.format,
+        )
+        .select_from(joined)
+        .where(passage.c.no == sa.any_(sa.literal(list(numbers), type_=ARRAY(sa.Integer))))
+    )
+
+
+def _hit(row: Any, at: datetime, score: float, stages: Mapping[str, Stage] | None) -> Hit:
+    happened = parse(row.event_time)
+    return Hit(
+        id=row.id,
+        text=row.text,
+        score=round(score, 4),
+        scope=row.scope,
+        topic=row.topic,
+        kind=None,
+        source=HitSource(row.source_id, row.uri or "", row.format, row.revision),
+        session=row.session,
+        turns=tuple(row.native_ids or ()),
+        role=row.role,
+        speaker=row.speaker,
+        part=row.part,
+        title=row.title,
+        span=(row.span_start, row.span_end),
+        lines=None if row.line_first is None else (row.line_first, row.line_last),
+        event_time=row.event_time,
+        recorded_at=row.recorded_at,
+        position=row.recorded_from,
+        age_s=max(0, int((at - happened).total_seconds())) if happened else None,
+        stages=stages,
+    )

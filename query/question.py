@@ -1,0 +1,114 @@
+"""Questions: what is asked, over which passages, as of when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from chronofile.domain.errors import UnknownScope
+from chronofile.projections.passages import passage, scope
+
+QUESTION_CHARS_MAX = 20_000
+"""Of a longer question the end counts: agents put whole prompts in front of what they ask."""
+
+LIMIT_DEFAULT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a passage must be to be found; None asks for nothing. `scopes` None means every scope."""
+
+    scopes: tuple[str, ...] | None = None
+    topic: str | None = None
+    kind: str | None = None
+    session: str | None = None
+    speaker: str | None = None
+    source_ids: tuple[str, ...] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question. `as_of` is a position, None for now; `at` is the moment it is asked at, for ages."""
+
+    text: str
+    filters: Filters
+    at: datetime
+    as_of: int | None = None
+    limit: int = LIMIT_DEFAULT
+    explain: bool = False
+
+    @property
+    def words(self) -> str:
+        """The part of the question that is searched for."""
+        return self.text[-QUESTION_CHARS_MAX:]
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The passages that a question is about: filters resolved against one reading.
+
+    `scope_numbers` None means every scope; `narrow` says that more than scope and position count.
+    """
+
+    position: int
+    scope_numbers: tuple[int, ...] | None
+    filters: Filters
+
+    @property
+    def narrow(self) -> bool:
+        f = self.filters
+        wanted = (f.topic, f.kind, f.session, f.speaker, f.source_ids, f.since, f.until)
+        return any(item is not None for item in wanted)
+
+    def holds(self, table: sa.FromClause) -> sa.ColumnElement[bool]:
+        """The rows of a table with scope_no, recorded_from and recorded_to that are in scope and there as of then."""
+        there = sa.and_(table.c.recorded_from <= self.position, table.c.recorded_to > self.position)
+        if self.scope_numbers is None:
+            return there
+        return sa.and_(there, table.c.scope_no.in_(self.scope_numbers))
+
+    def passages(self) -> sa.ColumnElement[bool]:
+        """The rows of `passage` that pass every filter."""
+        f = self.filters
+        conditions = [self.holds(passage)]
+        wanted: list[tuple[Any, Any]] = [
+            (passage.c.topic, f.topic),
+            (passage.c.session, f.session),
+        ]
+        conditions += [column == value for column, value in wanted if value is not None]
+        if f.speaker is not None:
+            conditions.append(sa.func.lower(passage.c.speaker) == f.speaker.lower())
+        if f.kind is not None:
+            conditions.append(sa.false())  # No passage has a kind before the projection of kinds.
+        if f.source_ids is not None:
+            conditions.append(passage.c.source.in_(f.source_ids))
+        if f.since is not None:
+            conditions.append(passage.c.event_at >= f.since)
+        if f.until is not None:
+            conditions.append(passage.c.event_at <= f.until)
+        return sa.and_(*conditions)
+
+    def numbers(self) -> sa.Select[tuple[int]]:
+        """Select the numbers of the passages that pass every filter."""
+        return sa.select(passage.c.no).where(self.passages())
+
+
+def within(conn: sa.Connection, question: Question, position: int) -> Within:
+    """Resolve a question's filters; raises UnknownScope for a scope that holds nothing and never did."""
+    scopes = question.filters.scopes
+    if scopes is None:
+        return Within(position, None, question.filters)
+    found = {row.name: row.no for row in conn.execute(sa.select(scope).where(scope.c.name.in_(scopes)))}
+    return Within(position, tuple(sorted(found.values())), question.filters)
+
+
+def require_scopes(wanted: tuple[str, ...], known: set[str]) -> None:
+    """Raise UnknownScope for the first scope that nobody created."""
+    for name in wanted:
+        if name not in known:
+            raise UnknownScope(f"({name})")

@@ -1,0 +1,257 @@
+"""Search: from a question to its answer, in one reading of the projections."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+import structlog
+from numpy.typing import NDArray
+
+from chronofile.domain.errors import BadRequest
+from chronofile.domain.ports import Embedder, StaticVectors
+from chronofile.projections import control, embedding, instant, lexical, passages, sources, vectors
+from chronofile.projections.control import Generation
+from chronofile.projections.instant import instant as instant_table
+from chronofile.projections.words import query_terms, term_hash
+from chronofile.query import candidates, legs
+from chronofile.query.answer import Answer, Hit, Stage
+from chronofile.query.candidates import Pool
+from chronofile.query.hits import hits
+from chronofile.query.interaction import Tokens, token_weights
+from chronofile.query.question import Question, Within, require_scopes, within
+from chronofile.query.ranking import Candidates, Ranked, Reading, rank, read_closely, worth_reading
+
+MODE = "standard"
+READ = (passages.NAME, lexical.NAME, instant.NAME)
+"""The projections that every answer reads: its position is the lowest of their checkpoints."""
+QUESTION_TOKENS_MAX = 256
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What turns a question into vectors. `embedder` gives the embedder that a generation was built with.
+
+    It raises where that model is not to be had; the answer then goes without that leg and says so.
+    """
+
+    static: StaticVectors
+    embedder: Callable[[Mapping[str, Any]], Embedder]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as each leg takes it."""
+
+    keys: tuple[int, ...]
+    static: NDArray[np.float32]
+    tokens: tuple[int, ...]
+    dense: NDArray[np.float32] | None
+
+
+def search(engine: sa.Engine, models: Models, question: Question, head: int) -> Answer:
+    """Answer a question from one reading; `head` is the log's last position, to say how far behind it is.
+
+    Raises BadRequest for a question without a word, UnknownScope for a scope that nobody created.
+    """
+    if not question.text.strip():
+        raise BadRequest("the question is empty.")
+    started = time.perf_counter()
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as conn, conn.begin():
+        serving = control.read_active(conn)
+        here = control.translated(conn, serving)
+        position = min(serving[name].position for name in READ)
+        _require_known(here, question)
+        asked, degraded = _asked(here, models, question, serving)
+        if position < head:
+            degraded.append(f"log: {head - position} events not applied yet")
+        as_of = position if question.as_of is None else min(question.as_of, position)
+        where = within(here, question, as_of)
+        found = _found(here, models, serving, where, question, asked)
+        scopes = question.filters.scopes or tuple(
+            sorted(row.name for row in here.execute(sa.select(passages.scope.c.name)))
+        )
+    return Answer(
+        query=question.text,
+        scopes=scopes,
+        mode=MODE,
+        position=position,
+        as_of=question.as_of,
+        matched=found.matched,
+        degraded=tuple(degraded),
+        took_ms=round((time.perf_counter() - started) * 1000),
+        hits=tuple(found.hits),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    hits: Sequence[Hit]
+    matched: bool
+
+
+def _found(
+    conn: sa.Connection,
+    models: Models,
+    serving: dict[str, Generation],
+    where: Within,
+    question: Question,
+    asked: _Asked,
+) -> _Found:
+    tables = embedding.tables(serving)
+    terms = legs.weigh(conn, where, asked.keys)
+    legs_found = [legs.by_words(conn, where, terms)]
+    if asked.dense is not None:
+        legs_found.append(legs.by_vectors(conn, where, tables, asked.dense))
+    if asked.dense is None or embedding.pending(conn, serving):
+        legs_found.append(legs.by_instant_vectors(conn, where, tables, asked.static))
+    found = list(dict.fromkeys(number for leg in legs_found for number in leg))
+    if not found:
+        return _Found((), matched=False)
+    pool = candidates.pool(conn, where, question.words, found)
+    base = legs.background(conn, where)
+    scored = _scored(conn, tables, terms, asked, pool, base)
+    late = read_closely(scored, _reading(conn, models, asked, scored, pool, base))
+    ranked = rank(scored, late)
+    order = _distinct(pool, ranked)
+    chosen = order[: question.limit]
+    stages = {pool.numbers[i]: _stages(ranked, i, serving) for i in chosen} if question.explain else None
+    return _Found(
+        hits(
+            conn,
+            [pool.numbers[i] for i in chosen],
+            position=where.position,
+            at=question.at,
+            scores={pool.numbers[i]: float(ranked.final[i]) for i in chosen},
+            stages=stages,
+        ),
+        matched=_matched(ranked, scored, order),
+    )
+
+
+def _require_known(conn: sa.Connection, question: Question) -> None:
+    wanted = question.filters.scopes
+    if wanted is not None:
+        known = {row.name for row in conn.execute(sa.select(passages.scope.c.name))}
+        known |= {row.name for row in conn.execute(sa.select(sources.scope.c.name))}
+        require_scopes(wanted, known | {"global"})
+
+
+def _asked(
+    conn: sa.Connection, models: Models, question: Question, serving: dict[str, Generation]
+) -> tuple[_Asked, list[str]]:
+    """Turn the question into what each leg takes, and say which leg goes without it or lacks passages."""
+    degraded: list[str] = []
+    language = str(serving[lexical.NAME].configuration["language"])
+    words = query_terms(question.words, language)
+    tokens = models.static.tokens([question.words])[0][:QUESTION_TOKENS_MAX]
+    dense = None
+    try:
+        embedder = models.embedder(serving[vectors.NAME].configuration)
+        dense = embedder.embed([question.words])[0]
+    except Exception as error:
+        log.warning("question not embedded", error=str(error))
+        degraded.append(f"vectors: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    if waiting := embedding.pending(conn, serving):
+        degraded.append(f"vectors: {waiting} pending")
+    keys = tuple(dict.fromkeys(map(term_hash, words)))
+    return _Asked(keys, models.static.pool([tokens])[0], tuple(tokens), dense), degraded
+
+
+def _scored(
+    conn: sa.Connection,
+    tables: vectors.Tables,
+    terms: legs.Terms,
+    asked: _Asked,
+    pool: Pool,
+    base: Sequence[int],
+) -> Candidates:
+    """Score every candidate and the background exactly on every leg."""
+    numbers = [*pool.numbers, *base]
+    distinct = list(dict.fromkeys(numbers))
+    index = np.array([{n: i for i, n in enumerate(distinct)}[number] for number in numbers])
+    words = legs.word_scores(conn, terms, distinct)[index]
+    static = legs.vector_scores(conn, instant_table, asked.static, distinct)[index]
+    dense = np.full(len(numbers), np.nan)
+    if asked.dense is not None:
+        dense = legs.vector_scores(conn, tables.vector, asked.dense, distinct)[index]
+    n = len(pool.numbers)
+    return Candidates(
+        lexical=words[:n],
+        dense=dense[:n],
+        instant=static[:n],
+        background_lexical=words[n:],
+        background_dense=dense[n:],
+        background_instant=static[n:],
+        previous=pool.previous,
+        following=pool.following,
+        group=pool.group,
+        asks=pool.asks,
+        named=pool.named,
+        self_said=pool.self_said,
+    )
+
+
+def _reading(
+    conn: sa.Connection, models: Models, asked: _Asked, scored: Candidates, pool: Pool, base: Sequence[int]
+) -> Reading:
+    """Lay out the tokens of the candidates that are worth reading closely."""
+    indexes = worth_reading(scored)
+    held = legs.tokens(conn, [pool.numbers[i] for i in indexes])
+    background = Tokens.of(legs.tokens(conn, base))
+    flat = Tokens.of(held)
+    distinct, places = np.unique(flat.ids, return_inverse=True)
+    return Reading(
+        indexes=indexes,
+        tokens=replace(flat, ids=places.astype(np.int64)),
+        token_rows=models.static.rows(distinct.tolist()),
+        question_rows=models.static.rows(asked.tokens),
+        question_weights=token_weights(asked.tokens, background),
+    )
+
+
+def _stages(ranked: Ranked, i: int, serving: dict[str, Generation]) -> dict[str, Stage]:
+    """Return each stage's rank and score of a candidate; None where the stage did not judge it."""
+    embedder = str(serving[vectors.NAME].configuration["embedder"])
+    static = str(serving[instant.NAME].configuration["vectors"])
+    columns: list[tuple[str, NDArray[np.float64], str | None]] = [
+        ("lexical", ranked.lexical, None),
+        ("dense", ranked.dense, embedder),
+        ("instant", ranked.instant, static),
+        ("fused", ranked.mixed, None),
+        ("late", ranked.late, static),
+        ("context", ranked.context, None),
+        ("session", ranked.group, None),
+        ("final", ranked.final, None),
+    ]
+    found = {}
+    for name, scores, model in columns:
+        score = float(scores[i])
+        judged = not np.isnan(score)
+        place = int(np.sum(scores > score)) + 1 if judged else None
+        found[name] = Stage(place, round(score, 4) if judged else None, model)
+    return found
+
+
+def _distinct(pool: Pool, ranked: Ranked) -> list[int]:
+    """Return the indexes of the hits, best first: what passes the filters, each span once.
+
+    A session that was resumed or copied brings its turns again in another file; the best one stands for all.
+    """
+    seen: set[Any] = set()
+    order = []
+    for i in map(int, ranked.order):
+        if pool.eligible[i] and pool.spans[i] not in seen:
+            seen.add(pool.spans[i])
+            order.append(i)
+    return order
+
+
+def _matched(ranked: Ranked, scored: Candidates, order: Sequence[int]) -> bool:
+    return bool(order)
