@@ -35,12 +35,12 @@ BACKGROUND_MAX = 512
 FOLDS = 5
 GRID: dict[str, Sequence[float]] = {
     "dense": (0.4, 0.5, 0.6, 0.7),
-    "late": (0.0, 0.5, 1.0, 1.5),
+    "late": (0.0, 0.3, 0.5, 0.7, 1.0),
     "late_neighbours": (0.0, 0.5, 0.7, 0.9),
-    "asks": (0.0, -0.2, -0.4, -0.6),
-    "previous": (0.1, 0.2, 0.3, 0.4),
+    "asks": (0.0, -0.3, -0.6, -0.9),
+    "previous": (0.0, 0.2, 0.3, 0.4),
     "following": (0.0, 0.1, 0.15, 0.2),
-    "second_previous": (0.0, 0.1, 0.2),
+    "second_previous": (0.0, 0.1, 0.2, 0.3),
     "second_following": (0.0, 0.05, 0.1),
     "group": (0.0, 0.15, 0.3, 0.5, 0.8),
     "person": (0.0, 0.5, 1.0, 1.5),
@@ -181,8 +181,7 @@ def candidates_of(
     legs = (lexical, instant) if pending else (lexical, dense)
     dense = np.full_like(dense, np.nan) if pending else dense
     core = np.unique(np.concatenate([np.argsort(-leg, kind="stable")[:LEG_MAX] for leg in legs]))
-    near = np.concatenate([core, scope.previous[core], scope.following[core]])
-    indexes = np.unique(near[near >= 0])
+    indexes = with_neighbours(with_neighbours(core, scope), scope)
     place = np.full(len(scope.passages) + 1, -1)
     place[indexes] = np.arange(len(indexes))
     chosen = [scope.passages[i] for i in indexes]
@@ -194,6 +193,11 @@ def candidates_of(
         np.array([p.text.rstrip().endswith("?") for p in chosen]), np.array([p.speaker == named is not None for p in chosen]),
         np.array([p.role == "user" and asks_of_self(question) for p in chosen]),
     )  # fmt: skip
+
+
+def with_neighbours(indexes: Ints, scope: Scope) -> Ints:
+    near = np.concatenate([indexes, scope.previous[indexes], scope.following[indexes]])
+    return np.unique(near[near >= 0])
 
 
 def lexical_scores(terms: list[str], scope: Scope) -> Floats:
@@ -306,7 +310,8 @@ def report(bench: Bench, fitting: bool) -> None:
 
 
 def main() -> None:
-    from chronofile.infra.embedders import embedder, static_vectors
+    from chronofile.infra.embedders import embedder
+    from chronofile.infra.embedders.static import L2Supercat
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -316,7 +321,7 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--pending", action="store_true")
     options = parser.parse_args()
-    model, static = embedder("minilm"), static_vectors()
+    model, static = embedder("minilm"), L2Supercat()
     cases = [c for f in options.folders for c in read_cases(f, model, static, options.cache, options.pending)]
     report(Bench(cases), options.fit)
 

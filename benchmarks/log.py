@@ -51,7 +51,9 @@ def main() -> None:
 def measured(conninfo: str, store: EventStore, events: int) -> dict[str, list[float]]:
     """Return the rates of each round, in events per second."""
     streams = (f"source-{number:032x}" for number in count())
-    rates: dict[str, list[float]] = {name: [] for name in ("raw COPY", "append", "append, one by one", "read")}
+    rates: dict[str, list[float]] = {
+        name: [] for name in ("raw COPY", "append", "append, one by one", "read")
+    }
     with psycopg.connect(conninfo, autocommit=True) as conn:
         conn.execute("CREATE TABLE bare (LIKE log.events INCLUDING ALL)")
         conn.execute("CREATE SEQUENCE bare_no")
@@ -109,7 +111,9 @@ def print_table(rates: dict[str, list[float]]) -> None:
     bare = median(rates["raw COPY"])
     print("| what | per second, median | lowest | highest | of raw COPY |\n|---|---|---|---|---|")
     for name, found in rates.items():
-        print(f"| {name} | {median(found):,.0f} | {min(found):,.0f} | {max(found):,.0f} | {median(found) / bare:.2f} |")
+        print(
+            f"| {name} | {median(found):,.0f} | {min(found):,.0f} | {max(found):,.0f} | {median(found) / bare:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from chronofile.domain.upcasts import UPCASTS, Upcasts, upcast, version_of
 
 _NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 _FIELDS = {event_type: tuple(f.name for f in fields(event_type)) for event_type in _NAMES}
+# json.dumps would make an encoder for each call, which takes longer than a small event.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 class UnknownEvent(ChronofileError):
@@ -36,7 +38,8 @@ def event_of(name: str, version: int, state: dict[str, Any], upcasts: Upcasts = 
 
 
 def dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """Return canonical JSON: sorted keys, no spaces, no escapes that are not needed."""
+    return _ENCODER.encode(value)
 
 
 def _plain(value: object) -> object:

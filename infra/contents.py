@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import psycopg
 import sqlalchemy as sa
@@ -28,20 +27,13 @@ class ContentStore:
     def text_key(self, text: str) -> str:
         return self.key(encoded(text))
 
-    @cached_property
-    def _compressor(self) -> zstandard.ZstdCompressor:
-        return zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-
-    @cached_property
-    def _decompressor(self) -> zstandard.ZstdDecompressor:
-        return zstandard.ZstdDecompressor()
-
     def write(self, cursor: psycopg.Cursor[dict[str, object]], contents: Mapping[str, bytes]) -> None:
         """Store each content that is not stored yet."""
         if not contents:
             return
         # In the order of their keys, so that two writers of the same contents cannot wait for each other.
-        rows = [(key, *self._packed(contents[key])) for key in sorted(contents)]
+        compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
+        rows = [(key, *_packed(compressor, contents[key])) for key in sorted(contents)]
         columns = [list(column) for column in zip(*rows, strict=True)]
         cursor.execute(
             "INSERT INTO log.content (key, codec, size, bytes)"
@@ -56,17 +48,8 @@ class ContentStore:
         rows = conn.execute(
             sa.text("SELECT key, codec, bytes FROM log.content WHERE key = ANY(:keys)"), {"keys": list(keys)}
         )
-        return {key: self._unpacked(codec, packed) for key, codec, packed in rows}
-
-    def _packed(self, content: bytes) -> tuple[int, int, bytes]:
-        if len(content) >= COMPRESS_BYTES_MIN:
-            packed = self._compressor.compress(content)
-            if len(packed) < len(content):
-                return ZSTD, len(content), packed
-        return RAW, len(content), content
-
-    def _unpacked(self, codec: int, packed: bytes) -> bytes:
-        return self._decompressor.decompress(packed) if codec == ZSTD else bytes(packed)
+        decompressor = zstandard.ZstdDecompressor()
+        return {key: _unpacked(decompressor, codec, packed) for key, codec, packed in rows}
 
 
 def encoded(text: str) -> bytes:
@@ -76,3 +59,16 @@ def encoded(text: str) -> bytes:
 
 def decoded(content: bytes) -> str:
     return content.decode("utf-8", "surrogatepass")
+
+
+# Neither is safe in two threads at once, so each call of the store makes its own.
+def _packed(compressor: zstandard.ZstdCompressor, content: bytes) -> tuple[int, int, bytes]:
+    if len(content) >= COMPRESS_BYTES_MIN:
+        packed = compressor.compress(content)
+        if len(packed) < len(content):
+            return ZSTD, len(content), packed
+    return RAW, len(content), content
+
+
+def _unpacked(decompressor: zstandard.ZstdDecompressor, codec: int, packed: bytes) -> bytes:
+    return decompressor.decompress(packed) if codec == ZSTD else bytes(packed)

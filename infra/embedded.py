@@ -22,7 +22,16 @@ from chronofile.infra.embedded_errors import (
     naming,
 )
 from chronofile.infra.embedded_lock import is_unused, join, start_lock
-from chronofile.infra.embedded_place import PORT, Place, data_folder_for, link_from_home, place_for
+from chronofile.infra.embedded_place import (
+    PORT,
+    Place,
+    data_folder_for,
+    is_left,
+    left_from,
+    link_from_home,
+    place_for,
+    set_aside,
+)
 from chronofile.infra.embedded_postmaster import run, stop, stop_strays
 
 __all__ = ["EmbeddedPostgresError", "EmbeddedServer", "data_folder_for", "remove", "start"]
@@ -81,10 +90,7 @@ def start(home: Path, *, timeout_s: float = 60.0) -> EmbeddedServer:
         with start_lock(place.home, timeout_s):
             use = join(place.home)
             try:
-                if not exists(place):
-                    stop_strays(place.data_folder)
-                    create(place)
-                link_from_home(place)
+                _bring_about(place)
                 run(place, deadline - time.monotonic())
             except StartTimedOut:
                 # Its recovery would begin anew with the next start; so it goes on without us.
@@ -104,11 +110,20 @@ def remove(home: Path) -> None:
             if not is_unused(place.home):
                 raise InUse(place.home)
             stop(place)
-            for folder in {place.data_folder, place.socket_folder}:
-                shutil.rmtree(folder, ignore_errors=True)
+            for folder in {place.data_folder, place.socket_folder, left_from(place)}:
+                if folder.exists():
+                    shutil.rmtree(folder)
             link = place.home / "postgres"
             if link.is_symlink():
                 link.unlink()
+
+
+def _bring_about(place: Place) -> None:
+    if is_left(place) or not exists(place):
+        stop_strays(place.data_folder)
+        set_aside(place)
+        create(place)
+        link_from_home(place)
 
 
 def _leave(place: Place, use: int) -> None:

@@ -127,7 +127,9 @@ def exists(place: Place) -> bool:
         return False
     except NotADirectoryError:
         raise NotADataFolder(folder) from None
-    major = int(found.split(".")[0])
+    if not found.isdigit():
+        raise NotADataFolder(folder)
+    major = int(found)
     if major > MAJOR_VERSION:
         raise DataFolderTooNew(folder, major, MAJOR_VERSION)
     if major < MAJOR_VERSION:

@@ -1,7 +1,8 @@
 """The two locks of an embedded Postgres: one for starting and stopping it, one held by everybody who uses it.
 
-Both are flocks, which the kernel gives back when a process dies in whatever way. They are never unlocked, only
-closed: a fork shares its parent's lock, and unlocking it there would take it from the parent.
+Both are flocks, which the kernel gives back when a process dies in whatever way. A forked child shares the locks
+of its parent. So what is held for a moment is unlocked, which frees it in the child too, and a use is only closed:
+unlocking it in the child would take it from the parent.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ def start_lock(home: Path, timeout_s: float) -> Iterator[None]:
     """Let one process at a time decide about starting and stopping; raises StartLockBusy after `timeout_s`."""
     path = home / "postgres.start"
     lock = _open(path)
+    deadline = time.monotonic() + timeout_s
     try:
-        deadline = time.monotonic() + timeout_s
         while not _try_exclusive(lock):
             if time.monotonic() > deadline:
                 raise StartLockBusy(path, timeout_s)
             time.sleep(RETRY_S)
-        yield
+        try:
+            yield
+        finally:
+            _unlock(lock)
     finally:
         os.close(lock)
 
@@ -50,7 +54,9 @@ def is_unused(home: Path) -> bool:
     """
     lock = _open(home / "postgres.inuse")
     try:
-        return _try_exclusive(lock)
+        unused = _try_exclusive(lock)
+        _unlock(lock)
+        return unused
     finally:
         os.close(lock)
 
@@ -68,3 +74,9 @@ def _try_exclusive(lock: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _unlock(lock: int) -> None:
+    from fcntl import LOCK_UN, flock
+
+    flock(lock, LOCK_UN)

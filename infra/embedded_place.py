@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import tempfile
 from contextlib import suppress
@@ -116,9 +117,29 @@ def link_from_home(place: Place) -> None:
 
     People find their data by it, and a folder that is lost is then an error and no silent, empty store.
     """
-    link = place.home / "postgres"
-    if place.data_folder.parent == ROOT_FOLDER and not link.is_symlink():
-        link.symlink_to(place.data_folder)
+    if place.data_folder.parent == ROOT_FOLDER and not _link(place).is_symlink():
+        _link(place).symlink_to(place.data_folder)
+
+
+def is_left(place: Place) -> bool:
+    """Whether the data folder is one of root's that an earlier home at the same path left: our home has no link.
+
+    Whoever deletes a home expects an empty store at the next start.
+    """
+    is_outside = place.data_folder.parent == ROOT_FOLDER
+    return is_outside and place.data_folder.exists() and not _link(place).is_symlink()
+
+
+def set_aside(place: Place) -> None:
+    """Move a data folder that was left to `<name>.left`, over what was left before."""
+    if is_left(place):
+        shutil.rmtree(left_from(place), ignore_errors=True)
+        place.data_folder.rename(left_from(place))
+
+
+def left_from(place: Place) -> Path:
+    """Return where `set_aside` moves a data folder to."""
+    return place.data_folder.with_name(f"{place.data_folder.name}.left")
 
 
 def prepare_socket_folder(place: Place) -> None:
@@ -172,6 +193,10 @@ def write_for_account(path: Path, text: str, account: Account) -> None:
         if account.is_other:
             os.fchown(descriptor, account.uid, account.gid)
     Path(name).replace(path)
+
+
+def _link(place: Place) -> Path:
+    return place.home / "postgres"
 
 
 def _account(home: Path, data_folder: Path) -> Account:

@@ -18,6 +18,7 @@ from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import BadRequest, ProjectionStopped
 from chronofile.domain.events import SearchServed
+from chronofile.domain.rejection import REJECTION_SENTENCES
 from chronofile.domain.scopes import ALL
 from chronofile.domain.times import iso, parse_bound
 from chronofile.infra.reports import DatabaseStatus, IngestReport, RejectedPath, Status
@@ -202,7 +203,7 @@ class Memory:
 
         head = self._parts.store.position()
         counts = catalogue.counts(self._parts.engine)
-        folder = self._parts.data_folder
+        folder = self._parts.data_folder and str(self._parts.data_folder)
         return Status(
             position=head,
             projections=catalogue.projection_status(self._parts.engine, head),
@@ -211,7 +212,7 @@ class Memory:
             pending_vectors=counts.pending_vectors,
             embedder=str(catalogue.vector_configuration(self._parts.engine)["embedder"]),
             bytes=counts.bytes,
-            database=DatabaseStatus("external" if folder is None else "embedded", folder and str(folder)),
+            database=DatabaseStatus("external" if folder is None else "embedded", folder),
             sources=counts.sources,
             rejected=counts.rejected,
             home=str(self._parts.config.home),
@@ -365,8 +366,8 @@ class Memory:
         try:
             stream = streams.search(self._parts.new_id())
             self._parts.ledger.append([Addition(stream, 0, [served])], contents=gathered.contents)
-        except Exception as error:
-            log.warning("search not recorded", error=str(error))
+        except Exception as error:  # noqa: BLE001  # The answer is there; that it is not in the ledger is said.
+            log.warning("search not recorded", error=type(error).__name__)
 
     @contextmanager
     def _lease(self) -> Iterator[bool]:
@@ -398,13 +399,16 @@ def _report(captured: Captured, counts: catalogue.Counts, note: str | None) -> I
         sources=len(captured.sources),
         revisions=captured.revisions,
         unchanged=captured.unchanged,
-        rejected=tuple(RejectedPath(str(r.path), r.reason, r.detail) for r in captured.rejected),
+        rejected=tuple(
+            RejectedPath(str(r.path), r.reason, r.detail, REJECTION_SENTENCES[r.reason])
+            for r in captured.rejected
+        ),
         redactions=0,
         position=captured.position,
         pending_vectors=counts.pending_vectors,
         moved=captured.moved,
         removed=captured.removed,
-        omitted=dict(captured.omitted),
+        omitted={str(reason): count for reason, count in captured.omitted.items()},
         waiting_bytes=captured.waiting_bytes,
         read_bytes=captured.read_bytes,
         passages=counts.passages,

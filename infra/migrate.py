@@ -12,6 +12,7 @@ import psycopg
 from psycopg.sql import SQL
 
 from chronofile.domain.errors import ChronofileError
+from chronofile.infra.datastore import connected
 
 MIGRATION_LOCK = 0x4348524F4E4F  # "CHRONO": one process migrates, the others wait.
 POSTGRES_MIN, PGVECTOR_MIN = 150000, (0, 8)
@@ -35,20 +36,24 @@ class UnsuitableDatabase(ChronofileError):
 
 
 def migrate(conninfo: str) -> int:
-    """Bring the schema to this version's and return its number; raises NewerDatabase, UnsuitableDatabase."""
+    """Bring the schema to this version's and return its number.
+
+    Raises NewerDatabase, UnsuitableDatabase, DatabaseUnavailable.
+    """
     known = list(_migrations())
-    with psycopg.connect(conninfo, autocommit=True) as conn:
+    with connected(conninfo) as conn:
         found = _version(conn)
         if found < len(known):
-            _check_server(conn)
+            # Waiting here is also what keeps two processes from creating the extension at once, which fails.
             conn.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
             found = _version(conn)
-            for number, statements in enumerate(known[found:], start=found + 1):
-                _apply(conn, number, statements)
-            found = max(found, len(known))
         if found > len(known):
             raise NewerDatabase(found, len(known))
-    return found
+        if found < len(known):
+            _check_server(conn)
+        for number, statements in enumerate(known[found:], start=found + 1):
+            _apply(conn, number, statements)
+    return len(known)
 
 
 def _migrations() -> Iterator[bytes]:
@@ -100,7 +105,7 @@ def _check_server(conn: psycopg.Connection) -> None:
 
 def store_key(conninfo: str) -> bytes:
     """Return the key under which this store names its contents."""
-    with psycopg.connect(conninfo) as conn:
+    with connected(conninfo) as conn:
         row = conn.execute("SELECT content_key FROM log.store").fetchone()
     assert row is not None, "the migration wrote it"
     return bytes(row[0])

@@ -10,11 +10,12 @@ from chronofile.query.catalogue import ProjectionStatus
 
 @dataclass(frozen=True, slots=True)
 class RejectedPath:
-    """A path that could not be captured: the reason's code and what more is known."""
+    """A path that could not be captured: the reason's code, what more is known, and what the reason means."""
 
     path: str
     reason: str
     detail: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,13 +17,14 @@ from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.events import BatchFinished, BatchStarted
 from chronofile.domain.ports import Log
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
-from chronofile.domain.sources import Occasion
+from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
 from chronofile.ingest import known
 from chronofile.ingest.gathered import KeyOf
-from chronofile.ingest.known import CAPTURED, KnownFile
+from chronofile.ingest.known import CAPTURED, KnownFile, is_gone, unsettled
 from chronofile.ingest.placing import Placing
-from chronofile.ingest.plan import Plan, Planned, Planner
+from chronofile.ingest.plan import Plan, Planned, Ranges
+from chronofile.ingest.planner import Planner
 from chronofile.ingest.reading import fingerprint_of
 from chronofile.ingest.scan import Found, scan
 from chronofile.ingest.sighting import Looked, look, rejected_file
@@ -34,7 +36,11 @@ TRIES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run is asked to capture. `again` reads also what looks unchanged; `dry_run` appends nothing."""
+    """What a run is asked to capture.
+
+    `again` reads also what looks unchanged, and compares all of what was captured with what is there now:
+    of a file that is larger than a range, else only its ends are. `dry_run` appends nothing.
+    """
 
     paths: Sequence[Path]
     scope: str | None = None
@@ -85,6 +91,7 @@ class Capture:
         self._log, self._key_of, self._home = log, key_of, home
         self._store_key, self._now, self._new_id, self._tick = store_key, now, new_id, tick
         self._batch = new_id()
+        self._assumed: dict[str, tuple[Source, Ranges]] = {}
 
     def run(self, request: Request) -> Captured:
         """Capture what the request names. Raises what the log raises; what is appended by then stays."""
@@ -104,15 +111,9 @@ class Capture:
         group: list[Looked] = []
         size = 0
         for found in self._changed(request, captured, seen):
-            try:
-                looked = look(found, format_name=request.format_name)
-            except NotRead as error:
-                looked = self._not_read(found, error, captured)
+            looked = self._look(request, found, captured)
             if looked is None:
-                captured.omitted[found.otherwise or "ignored"] += 1
                 continue
-            if looked.rejected is not None:
-                captured.rejected.append(looked.rejected)
             captured.waiting_bytes += looked.waiting_bytes
             captured.read_bytes += looked.fingerprint.size
             self._tick(found.path, captured)
@@ -158,34 +159,49 @@ class Capture:
             return False
         return fingerprint_of(status) == file.fingerprint
 
-    def _not_read(self, found: Found, error: NotRead, captured: Captured) -> Looked | None:
-        """A file that could not be read is rejected, and remembered where it is at least there to be looked at."""
+    def _look(self, request: Request, found: Found, captured: Captured) -> Looked | None:
+        """Look at a file; one that is there and cannot be read is rejected, and remembered as such."""
         try:
-            status = os.lstat(found.path)
-        except OSError:
-            captured.rejected.append(error.rejected)
-            return None
-        return rejected_file(found, fingerprint_of(status), error.rejected)
+            looked = look(found, format_name=request.format_name)
+            if looked is None:
+                captured.omitted[found.otherwise or "ignored"] += 1
+                return None
+        except NotRead as error:
+            try:
+                fingerprint = fingerprint_of(os.lstat(found.path))
+            except OSError:
+                captured.rejected.append(error.rejected)
+                return None
+            looked = rejected_file(found, fingerprint, error.rejected)
+        if looked.rejected is not None:
+            captured.rejected.append(looked.rejected)
+        return looked
 
     def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
         """Decide and append what a group of files means, until nothing of it is left."""
         plan = self._placed(request, group)
         while plan.open:
-            for _ in range(TRIES_MAX):
-                planned = self._planner(captured).plan(plan)
-                try:
-                    self._append(request, planned, captured)
-                except WrongExpectedVersion as error:
-                    conflict = error
-                    continue
-                break
-            else:
-                raise conflict
+            planned = self._decided(request, captured, partial(Planner.plan, plan=plan))
             plan = planned.rest
             _count(planned, captured)
+            if request.dry_run:
+                self._assumed.update(planned.standing)
         if not request.dry_run:
             with self._log.cursor() as cursor:
                 known.write_files(cursor, self._remembered(plan), plan.left_behind)
+
+    def _decided(self, request: Request, captured: Captured, decide: Callable[[Planner], Planned]) -> Planned:
+        """Decide and append; where somebody else was first, decide anew with what stands then."""
+        for tries_left in reversed(range(TRIES_MAX)):
+            planned = decide(self._planner(request))
+            try:
+                self._append(request, planned, captured)
+            except WrongExpectedVersion:
+                if not tries_left:
+                    raise
+            else:
+                break
+        return planned
 
     def _placed(self, request: Request, group: Sequence[Looked]) -> Plan:
         placing = Placing(self._log, self._key_of, iso(self._now), request.scope, request.dry_run)
@@ -194,14 +210,16 @@ class Capture:
         scopes = {path: file.scope for path, file in before.items() if file.sources}
         sightings = [sighting for looked in group for sighting in looked.sightings]
         placed = placing.scopes(sightings, scopes)
-        return Plan.of(group, sightings, placed, before)
+        return Plan.of(group, sightings, placed, before, request.scope)
 
-    def _planner(self, captured: Captured) -> Planner:
+    def _planner(self, request: Request) -> Planner:
         return Planner(
             log=self._log,
             key_of=self._key_of,
             store_key=self._store_key,
-            now=Occasion(captured.batch or self._batch, iso(self._now)),
+            now=Occasion(self._batch, iso(self._now)),
+            whole=request.again,
+            assumed=self._assumed,
         )
 
     def _append(self, request: Request, planned: Planned, captured: Captured) -> None:
@@ -225,32 +243,26 @@ class Capture:
                 yield file
             else:
                 # It is read again next time; where it is and what it held is still worth knowing.
-                yield replace(file, fingerprint=replace(file.fingerprint, mtime_ns=-1))
+                yield replace(file, fingerprint=unsettled(file.fingerprint))
 
     def _remove_gone(self, request: Request, seen: set[Path], captured: Captured) -> None:
         """Note the captured files below the given folders that are there no more; transcripts are kept."""
-        gone: list[KnownFile] = []
+        gone: dict[Path, KnownFile] = {}
         for folder in request.paths:
             if folder.is_dir():
                 with self._log.cursor() as cursor:
                     below = known.files_below(cursor, folder.resolve())
-                gone += [f for f in below if f.path not in seen and not os.path.lexists(f.path)]
-        if not gone or request.dry_run:
-            return
-        for chunk in _chunks(gone, GROUP_FILES_MAX):
-            for _ in range(TRIES_MAX):
-                planned = self._planner(captured).plan_removal(chunk)
-                try:
-                    self._append(request, planned, captured)
-                except WrongExpectedVersion:
-                    continue
-                break
+                gone |= {file.path: file for file in below if file.path not in seen and is_gone(file.path)}
+        for chunk in _chunks(gone.values(), GROUP_FILES_MAX):
+            planned = self._decided(request, captured, partial(Planner.plan_removal, gone=chunk))
             captured.removed += len(planned.additions)
-            with self._log.cursor() as cursor:
-                known.write_files(cursor, (), [file.path for file in chunk])
+            if not request.dry_run:
+                with self._log.cursor() as cursor:
+                    known.write_files(cursor, (), [file.path for file in chunk])
 
 
 def _count(planned: Planned, captured: Captured) -> None:
+    captured.rejected += planned.rejected
     captured.sources |= planned.revised
     captured.revisions += planned.revisions
     captured.unchanged += planned.unchanged

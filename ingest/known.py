@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,13 @@ def names(cursor: Cursor, keys: Collection[str]) -> dict[tuple[str, str], list[N
 
 def write_names(cursor: Cursor, given: Iterable[Name]) -> None:
     """Give names out; a name that somebody else gave out meanwhile is a conflict of the append."""
-    for name in given:
+    # In one order for all writers, so that two that give out the same names cannot wait for each other.
+    rows = sorted((name.scope, name.key, name.ordinal, name.source) for name in given)
+    if rows:
         cursor.execute(
-            "INSERT INTO log.source_names (scope, key, ordinal, source) VALUES (%s, %s, %s, %s)",
-            (name.scope, name.key, name.ordinal, name.source),
+            "INSERT INTO log.source_names (scope, key, ordinal, source)"
+            " SELECT * FROM unnest(%s::text[], %s::text[], %s::integer[], %s::text[])",
+            _columns(rows),
         )
 
 
@@ -92,6 +95,12 @@ def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
     return [_known(row) for row in cursor]
 
 
+def shared_files(cursor: Cursor) -> list[Path]:
+    """Return the files that hold several sources each."""
+    cursor.execute("SELECT path FROM log.files WHERE sources > 1 ORDER BY path")
+    return [Path(os.fsdecode(bytes(row["path"]))) for row in cursor]
+
+
 def files_with_content(cursor: Cursor, contents: Collection[str]) -> list[KnownFile]:
     """Return the files that held one of the contents when they were last read."""
     cursor.execute("SELECT * FROM log.files WHERE content = ANY(%s) ORDER BY path", (list(contents),))
@@ -109,22 +118,48 @@ def files_of(cursor: Cursor, sources: Collection[str]) -> dict[str, list[KnownFi
 
 def write_files(cursor: Cursor, seen: Iterable[KnownFile], gone: Iterable[Path] = ()) -> None:
     """Remember how files look now, and forget files that are gone."""
-    cursor.execute("DELETE FROM log.files WHERE path = ANY(%s)", ([os.fsencode(path) for path in gone],))
-    for file in seen:
-        look = file.fingerprint
+    if left := [os.fsencode(path) for path in gone]:
+        cursor.execute("DELETE FROM log.files WHERE path = ANY(%s)", (left,))
+    if rows := sorted(map(_row, seen)):
         cursor.execute(
-            "INSERT INTO log.files VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-            " ON CONFLICT (path) DO UPDATE SET (root, scope, source, sources, content, size, mtime_ns, ctime_ns,"
-            " inode, device, outcome) = ROW (excluded.root, excluded.scope, excluded.source, excluded.sources,"
-            " excluded.content, excluded.size, excluded.mtime_ns, excluded.ctime_ns, excluded.inode,"
-            " excluded.device, excluded.outcome)",
-            (
-                os.fsencode(file.path),
-                None if file.root is None else os.fsencode(file.root),
-                *(file.scope, file.source, file.sources, file.content),
-                *(look.size, look.mtime_ns, look.ctime_ns, look.inode, look.device, file.outcome),
-            ),
+            "INSERT INTO log.files SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::text[], %s::text[],"
+            " %s::integer[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::numeric[], %s::numeric[],"
+            " %s::text[]) ON CONFLICT (path) DO UPDATE SET (root, scope, source, sources, content, size, mtime_ns,"
+            " ctime_ns, inode, device, outcome) = ROW (excluded.root, excluded.scope, excluded.source,"
+            " excluded.sources, excluded.content, excluded.size, excluded.mtime_ns, excluded.ctime_ns,"
+            " excluded.inode, excluded.device, excluded.outcome)",
+            _columns(rows),
         )
+
+
+def unsettled(fingerprint: Fingerprint) -> Fingerprint:
+    """Return a fingerprint that no file has, to be remembered of one that is to be looked at again."""
+    return replace(fingerprint, mtime_ns=-1)
+
+
+def is_gone(path: Path) -> bool:
+    """Tell whether nothing is at a path any more. Where the system does not let us look, it may still be there."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _row(file: KnownFile) -> tuple[Any, ...]:
+    look = file.fingerprint
+    return (
+        os.fsencode(file.path),
+        None if file.root is None else os.fsencode(file.root),
+        *(file.scope, file.source, file.sources, file.content),
+        *(look.size, look.mtime_ns, look.ctime_ns, look.inode, look.device, file.outcome),
+    )
 
 
 def _known(row: dict[str, Any]) -> KnownFile:

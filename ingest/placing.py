@@ -50,10 +50,12 @@ class Placing:
         """Return the scope of the file's folder, or of the session's own working directory."""
         if sighting.kind == "file":
             directory, root = str(sighting.path.parent), sighting.root
-        elif sighting.cwd is None:
+        elif sighting.cwd is None or not _is_absolute(sighting.cwd):
             return GLOBAL
         else:
-            directory, root = sighting.cwd, repository_root(Path(sighting.cwd))
+            # As the files below it come out of the scan, without links.
+            directory = os.path.realpath(sighting.cwd)
+            root = repository_root(Path(directory))
         found = scope_of(directory, mapped)
         if found is not None or root is None:
             return found or GLOBAL
@@ -109,3 +111,11 @@ class Placing:
 def repository_root(folder: Path) -> Path | None:
     """Return the nearest folder at or above that holds a repository, None where there is none."""
     return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
+
+
+def _is_absolute(directory: str) -> bool:
+    """Tell whether a directory that a transcript names can be one of this machine."""
+    try:
+        return b"\0" not in os.fsencode(directory) and directory.startswith("/")
+    except UnicodeEncodeError:
+        return False

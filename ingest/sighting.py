@@ -11,7 +11,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from chronofile.domain.formats import FORMATS, neutral, recognise
-from chronofile.domain.identity import storable
+from chronofile.domain.identity import digest, storable
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.times import iso
 from chronofile.ingest.encodings import text_encoding
@@ -60,8 +60,14 @@ class HeldBytes:
         return self.content[start:end]
 
     def ranges(self, start: int) -> Iterator[tuple[int, int]]:
-        if start < len(self.content) or not start:
-            yield start, len(self.content)
+        size = len(self.content)
+        while size - start > RANGE_BYTES:
+            cut = self.content.rfind(b"\n", start, start + RANGE_BYTES) + 1
+            cut = cut or self.content.find(b"\n", start + RANGE_BYTES) + 1 or size
+            yield start, cut
+            start = cut
+        if start < size or not start:
+            yield start, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,11 @@ class Looked:
     rejected_state: str | None = None
     waiting_bytes: int = 0
 
+    @property
+    def is_told(self) -> bool:
+        """Whether a later run that finds the file unchanged has nothing to say of it but that."""
+        return not self.waiting_bytes and (self.rejected is None or self.rejected_state is not None)
+
 
 def look(found: Found, *, format_name: str | None = None) -> Looked | None:
     """Read a file and say what it holds; None when it was to be taken only as a transcript and is none.
@@ -127,6 +138,16 @@ def look(found: Found, *, format_name: str | None = None) -> Looked | None:
     return _transcript(found, form.name, sniffed.head) or (None if found.otherwise else _file(found))
 
 
+def is_part_of(path: Path, sighting: Sighting) -> bool:
+    """Tell whether the file at a path has the sighting's session, and there begins with all that is seen of it."""
+    try:
+        looked = look(Found(path, named=True, root=None), format_name=sighting.format)
+        others = looked.sightings if looked is not None else ()
+        return any(_is_beginning(sighting.content, o.content) for o in others if o.key == sighting.key)
+    except NotRead:
+        return False
+
+
 def uri_of(path: Path) -> str:
     """Return a file's URI: its absolute path, percent-encoded byte by byte."""
     return "file://" + quote(os.fsencode(path))
@@ -136,14 +157,17 @@ def _file(found: Found) -> Looked:
     taken = read(found.path, limit_bytes=PLAIN_BYTES_MAX)
     encoding = text_encoding(taken.content)
     if encoding is None:
-        return rejected_file(found, taken.fingerprint, Rejected(found.path, "binary"))
+        binary = Rejected(found.path, "binary")
+        return rejected_file(found, taken.fingerprint, binary, state=digest(taken.content))
     sighting = _file_sighting(found, taken.content, encoding, taken.fingerprint)
     return Looked(found, taken.fingerprint, (sighting,))
 
 
-def rejected_file(found: Found, fingerprint: Fingerprint, rejected: Rejected) -> Looked:
-    """Return a file that is there and cannot be captured; its state is its size and times."""
-    state = f"{fingerprint.size}/{fingerprint.mtime_ns}/{fingerprint.inode}"
+def rejected_file(
+    found: Found, fingerprint: Fingerprint, rejected: Rejected, *, state: str | None = None
+) -> Looked:
+    """Return a file that is there and cannot be captured; one that was not read has its size and time as state."""
+    state = state or f"{fingerprint.size}/{fingerprint.mtime_ns}/{fingerprint.inode}"
     return Looked(found, fingerprint, (_file_sighting(found, b"", "utf-8", fingerprint),), rejected, state)
 
 
@@ -223,4 +247,12 @@ def _turns(found: Found) -> Looked:
     return Looked(found, fingerprint, sightings, rejected, waiting_bytes=fingerprint.size - end)
 
 
-__all__ = ["FORMAT_NAMES", "Bytes", "Looked", "NotRead", "Sighting", "look", "uri_of"]
+def _is_beginning(shorter: Bytes, longer: Bytes) -> bool:
+    if longer.size < shorter.size:
+        return False
+    starts = range(0, shorter.size, RANGE_BYTES)
+    spans = [(start, min(start + RANGE_BYTES, shorter.size)) for start in starts]
+    return all(shorter.range(*span) == longer.range(*span) for span in spans)
+
+
+__all__ = ["FORMAT_NAMES", "Bytes", "Looked", "NotRead", "Sighting", "is_part_of", "look", "uri_of"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def _chains(links: dict[int, list[int | None]], index: dict[int, int]) -> tuple[
     following = np.full(len(index), -1, dtype=np.int64)
     for number, (before, second_before, after, second_after) in links.items():
         chain = [second_before, before, number, after, second_after]
-        for first, second in zip(chain, chain[1:], strict=False):
+        for first, second in pairwise(chain):
             if first is not None and second is not None:
                 following[index[first]] = index[second]
                 previous[index[second]] = index[first]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chronofile.query.scores import Floats, Ints, idf
 
@@ -24,14 +24,10 @@ class Tokens:
     starts: Ints
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[int]]) -> Self:
+    def of(cls, lists: Sequence[ArrayLike]) -> Self:
         """Lay lists of token ids one after the other."""
-        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-        ids = np.fromiter(
-            (token for tokens in lists for token in tokens), dtype=np.int64, count=int(starts[-1])
-        )
-        return cls(ids, starts)
+        arrays = [np.zeros(0, dtype=np.int64), *(np.asarray(tokens, dtype=np.int64) for tokens in lists)]
+        return cls(np.concatenate(arrays), np.cumsum([len(array) for array in arrays]))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -60,8 +56,9 @@ def best_matches(
     matches = np.zeros((len(question_rows), len(tokens)), dtype=np.float32)
     filled = np.flatnonzero(np.diff(tokens.starts))
     if len(question_rows) and len(filled):
-        cosines = np.maximum(question_rows @ token_rows.T, 0.0)
-        matches[:, filled] = np.maximum.reduceat(cosines[:, tokens.ids], tokens.starts[filled], axis=1)
+        # Tokens down, the question across: a passage's tokens then lie side by side in memory.
+        cosines = np.maximum(token_rows @ question_rows.T, 0.0)
+        matches[:, filled] = np.maximum.reduceat(cosines[tokens.ids], tokens.starts[filled], axis=0).T
     return np.minimum(matches, 1.0)
 
 

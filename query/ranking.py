@@ -27,14 +27,14 @@ class Weights:
 
     dense: float = 0.6
     instant: float = 0.5
-    late: float = 1.0
+    late: float = 0.5
     late_neighbours: float = 0.7
-    asks: float = -0.4
+    asks: float = -0.6
     previous: float = 0.3
-    following: float = 0.15
-    second_previous: float = 0.1
-    second_following: float = 0.05
-    group: float = 0.3
+    following: float = 0.1
+    second_previous: float = 0.2
+    second_following: float = 0.1
+    group: float = 0.5
     person: float = 1.0
     self_said: float = 0.5
 

@@ -25,6 +25,7 @@ from chronofile.query.hits import hits
 from chronofile.query.interaction import Tokens, token_weights
 from chronofile.query.question import Question, Within, require_scopes, within
 from chronofile.query.ranking import Candidates, Ranked, Reading, rank, read_closely, worth_reading
+from chronofile.query.verdict import features_of, matched, unseen_share
 
 MODE = "standard"
 READ = (passages.NAME, lexical.NAME, instant.NAME)
@@ -53,6 +54,8 @@ class _Asked:
     static: NDArray[np.float32]
     tokens: tuple[int, ...]
     dense: NDArray[np.float32] | None
+    pending: int
+    """How many passages have no transformer vector yet."""
 
 
 def search(engine: sa.Engine, models: Models, question: Question, head: int) -> Answer:
@@ -109,7 +112,7 @@ def _found(
     legs_found = [legs.by_words(conn, where, terms)]
     if asked.dense is not None:
         legs_found.append(legs.by_vectors(conn, where, tables, asked.dense))
-    if asked.dense is None or embedding.pending(conn, serving):
+    if asked.dense is None or asked.pending:
         legs_found.append(legs.by_instant_vectors(conn, where, tables, asked.static))
     found = list(dict.fromkeys(number for leg in legs_found for number in leg))
     if not found:
@@ -120,6 +123,7 @@ def _found(
     late = read_closely(scored, _reading(conn, models, asked, scored, pool, base))
     ranked = rank(scored, late)
     order = _distinct(pool, ranked)
+    features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n)
     chosen = order[: question.limit]
     stages = {pool.numbers[i]: _stages(ranked, i, serving) for i in chosen} if question.explain else None
     return _Found(
@@ -131,7 +135,7 @@ def _found(
             scores={pool.numbers[i]: float(ranked.final[i]) for i in chosen},
             stages=stages,
         ),
-        matched=_matched(ranked, scored, order),
+        matched=bool(order) and matched(features)[0],
     )
 
 
@@ -155,13 +159,14 @@ def _asked(
     try:
         embedder = models.embedder(serving[vectors.NAME].configuration)
         dense = embedder.embed([question.words])[0]
-    except Exception as error:
-        log.warning("question not embedded", error=str(error))
-        degraded.append(f"vectors: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
-    if waiting := embedding.pending(conn, serving):
+    except Exception as error:  # noqa: BLE001  # Whatever a model does, the other legs answer.
+        log.warning("question not embedded", error=type(error).__name__)
+        degraded.append(f"vectors: {(str(error) or type(error).__name__).splitlines()[0]}")
+    waiting = embedding.pending(conn, serving)
+    if waiting:
         degraded.append(f"vectors: {waiting} pending")
     keys = tuple(dict.fromkeys(map(term_hash, words)))
-    return _Asked(keys, models.static.pool([tokens])[0], tuple(tokens), dense), degraded
+    return _Asked(keys, models.static.pool([tokens])[0], tuple(tokens), dense, waiting), degraded
 
 
 def _scored(
@@ -174,8 +179,8 @@ def _scored(
 ) -> Candidates:
     """Score every candidate and the background exactly on every leg."""
     numbers = [*pool.numbers, *base]
-    distinct = list(dict.fromkeys(numbers))
-    index = np.array([{n: i for i, n in enumerate(distinct)}[number] for number in numbers])
+    unique, index = np.unique(np.array(numbers), return_inverse=True)
+    distinct = unique.tolist()
     words = legs.word_scores(conn, terms, distinct)[index]
     static = legs.vector_scores(conn, instant_table, asked.static, distinct)[index]
     dense = np.full(len(numbers), np.nan)
@@ -251,7 +256,3 @@ def _distinct(pool: Pool, ranked: Ranked) -> list[int]:
             seen.add(pool.spans[i])
             order.append(i)
     return order
-
-
-def _matched(ranked: Ranked, scored: Candidates, order: Sequence[int]) -> bool:
-    return bool(order)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 
 from chronofile.infra.contents import ContentStore
 from chronofile.infra.datastore import Datastore, engine_of
 from chronofile.infra.event_store import EventStore
+from chronofile.infra.migrate import store_key as migrated_store_key
 from tests.servers import Server, embedded_server, external_server
 from tests.world import World
 
@@ -54,7 +54,7 @@ def any_conninfo(any_postgres: Server) -> Iterator[str]:
 @pytest.fixture
 def store_key(conninfo: str) -> bytes:
     """The key under which the database's contents are hashed."""
-    return read_store_key(conninfo)
+    return migrated_store_key(conninfo)
 
 
 @pytest.fixture
@@ -96,10 +96,3 @@ def world(
 ) -> World:
     """Capture, log and projections, wired on `conninfo`."""
     return World(conninfo, home, store_key, contents, store, engine)
-
-
-def read_store_key(conninfo: str) -> bytes:
-    with psycopg.connect(conninfo) as conn:
-        row = conn.execute("SELECT content_key FROM log.store").fetchone()
-    assert row is not None
-    return bytes(row[0])

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -37,6 +37,9 @@ class Server:
 
     conninfo: str
     """Of a database from which others are made."""
+    stop: Callable[[], None] | None = None
+    start: Callable[[], None] | None = None
+    """Both None for a server that is not ours to stop."""
     template: str = field(default_factory=lambda: f"template_{secrets.token_hex(4)}")
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -132,8 +135,16 @@ def embedded_server() -> Iterator[Server]:
         with embedded.start(home) as held:
             (held.data_folder / "postgresql.local.conf").write_text(FAST)
             os.kill(postmaster_pid(held.data_folder), signal.SIGHUP)
-            with prepared(held.conninfo) as server:
+
+            def stop() -> None:
+                pid = postmaster_pid(held.data_folder)
+                os.kill(pid, signal.SIGINT)
+                wait_until(lambda: not Path(f"/proc/{pid}").exists() and not answers(held.conninfo))
+
+            with prepared(Server(held.conninfo, stop, lambda: embedded.start(home).close())) as server:
                 yield server
+            # What it would write before it ends is deleted at once.
+            os.kill(postmaster_pid(held.data_folder), signal.SIGQUIT)
         embedded.remove(home)
 
 
@@ -141,8 +152,8 @@ def embedded_server() -> Iterator[Server]:
 def external_server() -> Iterator[Server]:
     """Yield a server over TCP: the one that is named, one in a container, or one of our own."""
     url = os.environ.get("CHRONOFILE_TEST_DATABASE_URL")
-    opened = _named(url) if url else _contained() if _docker_answers() else _own()
-    with opened as conninfo, prepared(conninfo) as server:
+    opened = nullcontext(Server(url)) if url else _contained() if _docker_answers() else _own()
+    with opened as found, prepared(found) as server:
         yield server
 
 
@@ -161,8 +172,7 @@ def postmaster(settings: str = "") -> Iterator[Postmaster]:
 
 
 @contextmanager
-def prepared(conninfo: str) -> Iterator[Server]:
-    server = Server(conninfo)
+def prepared(server: Server) -> Iterator[Server]:
     server.prepare()
     try:
         yield server
@@ -199,22 +209,17 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = WAIT_S) -> None
 
 
 @contextmanager
-def _named(url: str) -> Iterator[str]:
-    yield url
-
-
-@contextmanager
-def _contained() -> Iterator[str]:
+def _contained() -> Iterator[Server]:
     from testcontainers.postgres import PostgresContainer
 
     with PostgresContainer("pgvector/pgvector:pg18", driver=None) as container:
-        yield container.get_connection_url()
+        yield Server(container.get_connection_url())
 
 
 @contextmanager
-def _own() -> Iterator[str]:
+def _own() -> Iterator[Server]:
     with postmaster() as server:
-        yield server.conninfo
+        yield Server(server.conninfo, server.stop, server.start)
 
 
 def _docker_answers() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -116,6 +117,8 @@ def _load(name: str, device: str | None) -> _Loaded:
     folder = _checked_folder(name) if is_folder(name) else None
 
     library = import_module("sentence_transformers")
+    if not sys.stderr.isatty():
+        import_module("transformers.utils.logging").disable_progress_bar()
     try:
         model = library.SentenceTransformer(str(folder or name), device=device)
     except (OSError, ValueError, KeyError) as error:

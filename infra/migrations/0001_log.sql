@@ -19,9 +19,20 @@ CREATE TABLE log.events (
 );
 CREATE UNIQUE INDEX events_notification_id_idx ON log.events (notification_id ASC);
 
-CREATE TABLE log.ledger (LIKE log.events INCLUDING STORAGE, PRIMARY KEY (originator_id, originator_version));
-CREATE SEQUENCE log.ledger_notification_id_seq OWNED BY log.ledger.notification_id;
-ALTER TABLE log.ledger ALTER notification_id SET DEFAULT nextval('log.ledger_notification_id_seq');
+CREATE TABLE log.ledger (
+    originator_id text NOT NULL,
+    originator_version bigint NOT NULL,
+    topic text,
+    state bytea,
+    notification_id bigserial,
+    PRIMARY KEY (originator_id, originator_version)
+) WITH (
+    autovacuum_enabled = true,
+    autovacuum_vacuum_threshold = 100000000,
+    autovacuum_vacuum_scale_factor = 0.5,
+    autovacuum_analyze_threshold = 1000,
+    autovacuum_analyze_scale_factor = 0.01
+);
 CREATE UNIQUE INDEX ledger_notification_id_idx ON log.ledger (notification_id ASC);
 
 -- One row: the key under which contents are hashed, and which store this is. Backup and export carry it.

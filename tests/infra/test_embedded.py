@@ -181,7 +181,7 @@ def test_processes_that_start_at_once_get_one_server(world: World) -> None:
 
 
 def test_a_newcomer_is_never_given_a_server_that_is_being_stopped(world: World) -> None:
-    for _ in range(3):
+    for _ in range(2):
         leaving = world.process()
         coming = [world.begin(), world.begin()]
         leaving.leave()

@@ -28,13 +28,7 @@ from chronofile.infra.embedded_errors import (
     naming,
 )
 
-from .embedded_home import (
-    AS_ROOT,
-    WAIT_S,
-    Operator,
-    World,
-    temporary_home,
-)
+from .embedded_home import AS_ROOT, WAIT_S, World, temporary_home, user
 
 
 @pytest.fixture
@@ -105,15 +99,14 @@ def test_a_full_disk_is_named(home: Path, size: str) -> None:
         subprocess.run(["umount", mounted], check=True)
 
 
-def test_a_home_that_may_not_be_written_is_named(operator: Operator) -> None:
-    if operator.uid == 0:
-        pytest.skip("root may write everywhere")
-    for home in temporary_home(operator):
-        home.chmod(0o500)
-        refused = World(home, operator).begin()
-        answer = json.loads(refused.popen.communicate(timeout=WAIT_S)[0])
-        home.chmod(0o700)
-        assert (answer["error"], "postgres.start" in answer["message"]) == ("NoPermission", True)
+def test_a_home_that_may_not_be_written_is_named(home: Path) -> None:
+    home.chmod(0o500)
+
+    refused = World(home, user()).begin()
+    answer = json.loads(refused.popen.communicate(timeout=WAIT_S)[0])
+    home.chmod(0o700)
+
+    assert (answer["error"], "postgres.start" in answer["message"]) == ("NoPermission", True)
 
 
 @pytest.mark.parametrize(("number", "error"), [(errno.EROFS, NoPermission), (errno.ENOSPC, DiskFull)])

@@ -1,0 +1,115 @@
+"""Capture from the command line: `ingest`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chronofile.domain.rejection import OMISSION_SENTENCES
+from chronofile.infra.cli.calls import Call
+from chronofile.infra.cli.failures import DONE, FAILED, complain
+from chronofile.infra.cli.progress import watched
+from chronofile.infra.cli.rendering import counted, note, size, values_of, write_json, write_lines
+
+if TYPE_CHECKING:
+    from chronofile.infra.reports import IngestReport
+
+
+class Wait(StrEnum):
+    """How far a capture is waited for."""
+
+    auto = "auto"
+    words = "words"
+    all = "all"
+    none = "none"
+
+
+EXAMPLES = """
+    chronofile ingest notes/ ~/.claude/projects
+    chronofile ingest --scope project:api --wait words --json docs/
+"""
+
+
+def ingest(
+    call: Call,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH", help="Files and folders; the working directory where none is given."
+        ),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option(metavar="S", help="The scope to capture into, instead of the directory's own."),
+    ] = None,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", metavar="F", help="What the files are, instead of what they look like."),
+    ] = None,
+    wait: Annotated[
+        Wait,
+        typer.Option(
+            help="What to wait for: words and instant vectors, all vectors, all where they are fewer than 2,000, or nothing."
+        ),
+    ] = Wait.auto,
+    again: Annotated[bool, typer.Option("--again", help="Read also what looks unchanged.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be captured.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> int:
+    """Capture files, folders and agents' transcripts, and make them searchable.
+
+    Bytes that were captured before are not captured again, and a file that grew costs what it grew by.
+    Ctrl-C stops it and loses nothing. Exits with 1 where a path is missing or nothing could be read.
+    """
+    with call.memory() as memory, watched() as progress:
+        report = memory.ingest(
+            paths or ["."],
+            scope=scope,
+            format=format_name,
+            wait=wait.value,
+            again=again,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if as_json:
+        write_json(values_of(report))
+    else:
+        write_lines(_lines(report, dry_run=dry_run))
+        _write_notes(report)
+    if report.failed:
+        complain("A path that was named is missing, or nothing could be read.")
+    return FAILED if report.failed else DONE
+
+
+def _lines(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
+    verb = "would be captured" if dry_run else "captured"
+    revisions, sources = counted(report.revisions, "revision"), counted(report.sources, "source")
+    batch = f", batch {report.batch}" if report.batch else ""
+    yield f"{revisions} of {sources} {verb} ({size(report.read_bytes)} read{batch})"
+    others = {"unchanged": report.unchanged, "moved": report.moved, "removed": report.removed}
+    if any(others.values()):
+        yield "  " + ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
+    if report.redactions:
+        yield f"  {counted(report.redactions, 'secret')} redacted"
+    for reason, count in report.omitted.items():
+        yield f"  {count:,} left out: {reason}. {OMISSION_SENTENCES[reason]}"
+    for rejected in report.rejected:
+        yield f"  rejected: {rejected.path}: {rejected.reason}. {rejected.sentence} {rejected.detail}".rstrip()
+    if report.waiting_bytes:
+        yield f"  {size(report.waiting_bytes)} wait for the end of their line"
+    with_vectors = report.passages - report.pending_vectors
+    yield f"{counted(report.passages, 'passage')} in all, {max(0, with_vectors):,} with vectors"
+
+
+def _write_notes(report: IngestReport) -> None:
+    for sentence in (report.note, _nothing_found(report)):
+        if sentence:
+            note(sentence)
+
+
+def _nothing_found(report: IngestReport) -> str | None:
+    counts = (report.sources, report.unchanged, report.moved, report.removed, len(report.rejected))
+    return None if any(counts) else "Nothing to capture was found there."

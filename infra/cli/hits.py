@@ -1,0 +1,79 @@
+"""Hits for people: verbatim text, indented, under a line that says where it is from, when, and how it ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from chronofile.domain.times import own_clock
+from chronofile.infra.cli.rendering import age, indented, table
+from chronofile.query.answer import Context, Hit
+
+_FILE = "file://"
+
+
+def hit_lines(hit: Hit, rank: int | None = None, *, explain: bool = False) -> Iterator[str]:
+    """Yield the lines of a hit. `explain` adds what each stage said of it."""
+    number = "" if rank is None else f"{rank}. "
+    score = "" if rank is None else f"  score {hit.score:.3f}"
+    yield f"{number}{where_from(hit)}"
+    yield f"    {'  '.join(_labels(hit))}{score}"
+    yield ""
+    yield from indented(hit.text)
+    if explain and hit.stages:
+        yield ""
+        yield from indented("\n".join(_stage_table(hit)))
+    yield ""
+
+
+def context_lines(context: Context) -> Iterator[str]:
+    """Yield the lines of a passage and of those around it, and its source's whole text where that was asked for."""
+    if context.whole is not None:
+        yield where_from(context.hit)
+        yield ""
+        yield from indented(context.whole)
+        return
+    for hit in (*context.before, context.hit, *context.after):
+        yield from hit_lines(hit)
+
+
+def where_from(hit: Hit) -> str:
+    """Return where a passage stands: a file and its lines, or a session with the speaker and the time."""
+    if hit.session is None:
+        lines = f":{hit.lines[0]}-{hit.lines[1]}" if hit.lines else ""
+        return place(hit.source.uri) + lines
+    speaker = f"{hit.speaker} ({hit.role})" if hit.speaker and hit.speaker != hit.role else hit.role
+    said = [f"session {hit.session}", speaker, _time(hit.event_time)]
+    return ", ".join(part for part in said if part)
+
+
+def place(uri: str) -> str:
+    """Return a URI as a path, from the working directory where it is below that."""
+    if not uri.startswith(_FILE):
+        return uri
+    path = Path(unquote(uri.removeprefix(_FILE), errors="surrogateescape"))
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _labels(hit: Hit) -> list[str]:
+    labels = [f"id {hit.id}", hit.scope]
+    labels += [f"topic {hit.topic}"] if hit.topic else []
+    labels += [f"part {hit.part}"] if hit.part != "text" else []
+    labels += [age(hit.age_s)] if hit.age_s is not None else []
+    labels += [f"trust {hit.trust:.2f}"] if hit.trust is not None else []
+    return labels
+
+
+def _stage_table(hit: Hit) -> list[str]:
+    rows: list[tuple[object, ...]] = [("stage", "rank", "score", "model")]
+    for name, stage in (hit.stages or {}).items():
+        score = "-" if stage.score is None else f"{stage.score:.4f}"
+        rows.append((name, "-" if stage.rank is None else stage.rank, score, stage.model or ""))
+    return table(rows, right=(1, 2))
+
+
+def _time(text: str | None) -> str | None:
+    moment = own_clock(text)
+    return text if moment is None else moment.strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,160 @@
+"""Looking around from the command line: `sources`, `topics`, `status`, `doctor`, `config`, `version`."""
+
+from __future__ import annotations
+
+import platform
+from typing import Annotated, Any
+
+import typer
+
+from chronofile.infra.cli.calls import Call
+from chronofile.infra.cli.failures import DONE, FAILED, masked
+from chronofile.infra.cli.hits import place
+from chronofile.infra.cli.rendering import counted, note, size, table, values_of, write_json, write_lines
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+SOURCES_EXAMPLES = """
+    chronofile sources --scope project:api
+"""
+TOPICS_EXAMPLES = """
+    chronofile topics --json
+"""
+STATUS_EXAMPLES = """
+    chronofile status
+"""
+DOCTOR_EXAMPLES = """
+    chronofile doctor
+"""
+CONFIG_EXAMPLES = """
+    chronofile --home ~/memory config
+"""
+VERSION_EXAMPLES = """
+    chronofile version --json
+"""
+
+
+def sources(
+    call: Call,
+    scope: Annotated[str | None, typer.Option(metavar="S", help="The sources of this scope alone.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the sources that were captured, with what went wrong with them."""
+    with call.memory() as memory:
+        found = memory.sources(scope)
+    if as_json:
+        write_json(values_of(found))
+        return DONE
+    rows: list[tuple[object, ...]] = [("scope", "format", "revision", "size", "state", "source")]
+    for entry in found:
+        state = f"{entry.state}: {entry.failure}" if entry.failure else entry.state
+        name = place(entry.uri)
+        rows.append((entry.scope, entry.format or "-", entry.revision, size(entry.bytes), state, name))
+    write_lines(table(rows, right=(2, 3)) if found else ())
+    if not found:
+        note(f"No sources{f' in {scope}' if scope else ''}. chronofile ingest PATH captures some.")
+    return DONE
+
+
+def topics(call: Call, as_json: AsJson = False) -> int:
+    """Count the passages of each topic in each scope."""
+    with call.memory() as memory:
+        found = memory.topics()
+    if as_json:
+        write_json(values_of(found))
+        return DONE
+    rows: list[tuple[object, ...]] = [("scope", "topic", "passages")]
+    rows += [(count.scope, count.topic or "-", f"{count.passages:,}") for count in found]
+    write_lines(table(rows, right=(2,)) if found else ())
+    if not found:
+        note("No topics yet. chronofile ingest PATH captures some.")
+    return DONE
+
+
+def status(call: Call, as_json: AsJson = False) -> int:
+    """Show where everything stands: the log, the projections, the vectors, the database."""
+    with call.memory() as memory:
+        found = memory.status()
+    if as_json:
+        write_json(values_of(found))
+        return DONE
+    database = found.database
+    where = database.mode if database.data_folder is None else f"{database.mode}, {database.data_folder}"
+    pending = f", {found.pending_vectors:,} pending" if found.pending_vectors else ""
+    vectors = f"{counted(found.vectors, 'vector')} of {found.embedder}{pending}"
+    facts: list[tuple[object, ...]] = [
+        ("home", found.home),
+        ("database", where),
+        ("position", f"{found.position:,}"),
+        ("sources", f"{found.sources:,}" + (f", {found.rejected:,} rejected" if found.rejected else "")),
+        ("passages", f"{found.passages:,}"),
+        ("vectors", vectors),
+    ]
+    facts += [(f"bytes in {scope}", size(count)) for scope, count in sorted(found.bytes.items())]
+    rows: list[tuple[object, ...]] = [
+        ("projection", "position", "lag", "failures", "generation", "stopped by")
+    ]
+    for name, at in found.projections.items():
+        rows.append((name, at.position, at.lag, at.failures, at.generation, at.error))
+    write_lines([*table(facts), "", *table(rows, right=(1, 2, 3, 4))])
+    for sentence in found.notes:
+        note(sentence)
+    if found.pending_vectors:
+        note("chronofile worker --drain computes the vectors that are pending.")
+    return DONE
+
+
+def doctor(call: Call, as_json: AsJson = False) -> int:
+    """Look for what is wrong, and name the command that mends it. Exits with 1 where something is."""
+    from chronofile.infra.doctor import examine
+
+    call.configure_logs()
+    findings = examine(call.flags)
+    if as_json:
+        write_json(values_of(findings))
+    else:
+        for found in findings:
+            mark = "ok      " if found.ok else "FINDING "
+            write_lines([f"{mark}{found.check}: {found.detail}"])
+            if found.remedy:
+                write_lines([f"        -> {found.remedy}"])
+    return DONE if all(found.ok for found in findings) else FAILED
+
+
+def config(call: Call, as_json: AsJson = False) -> int:
+    """Show every setting, its value, and where that came from; passwords are masked."""
+    effective = call.config()
+    values: dict[str, Any] = {"home": {"value": str(effective.home), "from": effective.home_origin}}
+    for name, found in effective.values.items():
+        value = None if found.value is None else masked(found.value)
+        values[name] = {"value": value, "from": found.origin}
+    if as_json:
+        write_json(values)
+        return DONE
+    rows: list[tuple[object, ...]] = [("setting", "value", "from")]
+    rows += [(name, found["value"] or "-", found["from"]) for name, found in values.items()]
+    write_lines(table(rows))
+    return DONE
+
+
+def version(call: Call, as_json: AsJson = False) -> int:
+    """Show the version, with --json also those of what it runs on."""
+    from chronofile import __version__
+
+    if not as_json:
+        write_lines([f"chronofile {__version__}"])
+        return DONE
+    from chronofile.infra.doctor import binaries_version
+    from chronofile.infra.embedders import DEFAULT, embedder
+
+    name = call.config()["embedder"] or DEFAULT
+    write_json(
+        {
+            "chronofile": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "postgres": binaries_version(),
+            "embedder": embedder(name).identity if name == DEFAULT else name,
+        }
+    )
+    return DONE

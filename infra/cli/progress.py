@@ -1,0 +1,128 @@
+"""Progress of a capture: bars on a terminal, nothing elsewhere, and what is kept when somebody stops it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chronofile.infra.cli.rendering import counted, note, size
+
+if TYPE_CHECKING:
+    from chronofile.infra.memory import Progress
+    from chronofile.ingest.capture import Captured
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a run has come to so far; all of it stays, whatever happens to the run."""
+
+    captured: Captured | None = None
+    embedded: int = 0
+    waiting: int = 0
+
+    @property
+    def sentence(self) -> str:
+        captured = self.captured
+        if captured is None or not (captured.revisions or self.embedded):
+            return "Nothing new was captured; the same command starts again."
+        kept = (
+            f"Kept: {counted(captured.revisions, 'revision')} of {counted(len(captured.sources), 'source')}"
+        )
+        if captured.batch is not None:
+            kept += f" (batch {captured.batch})"
+        if self.embedded:
+            return f"{kept}, and {self.embedded} of {counted(self.waiting, 'vector')}. chronofile worker --drain goes on."
+        return f"{kept}. The same command goes on from there."
+
+
+@contextmanager
+def watched() -> Iterator[Progress]:
+    """Yield what a run tells its progress to: shown on a terminal, and used to say what is kept if the run ends early."""
+    kept = Kept()
+    try:
+        with _shown(kept) as progress:
+            yield progress
+    except KeyboardInterrupt:
+        note(kept.sentence)
+        raise
+    except Exception:
+        if kept.captured is not None:
+            note(kept.sentence)
+        raise
+
+
+@contextmanager
+def _shown(kept: Kept) -> Iterator[Progress]:
+    from chronofile.infra.memory import Progress
+
+    def captured(_path: Path, so_far: Captured) -> None:
+        kept.captured = so_far
+
+    def embedded(done: int, of: int) -> None:
+        kept.embedded, kept.waiting = done, of
+
+    if not sys.stderr.isatty():
+        yield Progress(captured=captured, embedded=embedded)
+        return
+    with _bars() as bars:
+        files = 0
+
+        def shown_captured(path: Path, so_far: Captured) -> None:
+            nonlocal files
+            captured(path, so_far)
+            files += 1
+            bars.read(f"{counted(files, 'file')}, {size(so_far.read_bytes)}")
+
+        def shown_embedded(done: int, of: int) -> None:
+            embedded(done, of)
+            bars.embedded(done, of)
+
+        yield Progress(captured=shown_captured, applied=bars.applied, embedded=shown_embedded)
+
+
+class _Bars:
+    """One line for each phase, added when the phase begins."""
+
+    def __init__(self, drawn: Any) -> None:
+        self._drawn = drawn
+        self._lines: dict[str, Any] = {}
+
+    def read(self, text: str) -> None:
+        self._update("Reading", text)
+
+    def applied(self, projection: str, position: int) -> None:
+        self._update("Indexing", f"{projection}, position {position:,}")
+
+    def embedded(self, done: int, of: int) -> None:
+        line = self._line("Embedding", of)
+        speed = self._drawn.tasks[line].speed
+        text = f"{done:,} of {of:,}" + (f", {speed:.0f}/s" if speed else "")
+        self._drawn.update(line, completed=done, total=of, text=text)
+
+    def _update(self, phase: str, text: str) -> None:
+        self._drawn.update(self._line(phase, None), text=text)
+
+    def _line(self, phase: str, total: int | None) -> Any:
+        if phase not in self._lines:
+            self._lines[phase] = self._drawn.add_task(phase, total=total, text="")
+        return self._lines[phase]
+
+
+@contextmanager
+def _bars() -> Iterator[_Bars]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<9}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[text]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    # Log lines and results go past the bars: rich would otherwise take standard output for its own.
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=False, transient=True) as drawn:
+        yield _Bars(drawn)

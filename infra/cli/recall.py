@@ -1,0 +1,125 @@
+"""Questions from the command line: `search` and `get`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chronofile.domain.errors import BadRequest
+from chronofile.infra.cli.batch import run_batch
+from chronofile.infra.cli.calls import Call
+from chronofile.infra.cli.failures import DONE
+from chronofile.infra.cli.hits import context_lines, hit_lines
+from chronofile.infra.cli.rendering import note, values_of, write_json, write_lines
+
+if TYPE_CHECKING:
+    from chronofile.query.answer import Answer
+
+SEARCH_EXAMPLES = """
+    chronofile search "which port does the staging server use?"
+    chronofile search --scope all --since 2026-05-01 --explain "staging port"
+    chronofile search --batch questions.jsonl --limit 100 > answers.jsonl
+"""
+GET_EXAMPLES = """
+    chronofile get 5f0c2f8de1a94a4bb1a7e3e0a4f7c1d2 --context 2
+"""
+STDIN = "-"
+
+
+def search(
+    call: Call,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="What to look for; - reads it from standard input.")
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.jsonl",
+            help='Answer many: lines {"id", "query", "scope"?, "at"?} in, a JSON line each out; - is standard input.',
+        ),
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="S", help="A scope, several, or all; those of the working directory if none is given."
+        ),
+    ] = None,
+    topic: Annotated[str | None, typer.Option(metavar="T", help="Passages of this topic alone.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="K", help="Passages of this kind alone.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Passages of this session alone.")] = None,
+    speaker: Annotated[str | None, typer.Option(metavar="P", help="What this person said alone.")] = None,
+    source: Annotated[str | None, typer.Option(metavar="URI", help="A source by URI or path.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="T", help="What happened at this time or later.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="T", help="What happened by then.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="TIME|POSITION", help="What was known then.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many hits at most.")] = 10,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show the nearest also when nothing matches.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each stage said of each hit.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> int:
+    """Find passages, best first: verbatim text with where it is from and when.
+
+    Times are ISO-8601, such as 2026-05-08 or 2026-05-08T14:30. Without a match nothing is shown but with --all;
+    JSON always has the ranked hits. With --batch the flags hold for every line, and a line's scope wins.
+    """
+    if (query is None) == (batch is None):
+        raise BadRequest("give either QUERY or --batch FILE.jsonl.")
+    fields: dict[str, Any] = {"scope": scope or None, "topic": topic, "kind": kind, "session": session}
+    fields |= {"speaker": speaker, "source": source, "since": since, "until": until, "as_of": as_of}
+    fields |= {"limit": limit, "explain": explain}
+    if batch is not None:
+        with call.memory() as memory:
+            return run_batch(memory, batch, fields)
+    question = _read_question() if query == STDIN else str(query)
+    with call.memory() as memory:
+        answer = memory.search(question, **fields)
+    if as_json:
+        write_json(values_of(answer))
+    else:
+        _write(answer, show_all=show_all, explain=explain)
+    return DONE
+
+
+def get(
+    call: Call,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="A passage's id, from a hit.")],
+    context: Annotated[
+        int, typer.Option(metavar="N", min=0, help="How many passages to show before and after it.")
+    ] = 0,
+    source: Annotated[bool, typer.Option("--source", help="Show the whole text of its source.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> int:
+    """Show a passage, those around it, or the whole source that it is from."""
+    with call.memory() as memory:
+        found = memory.get(identifier, context=context, source=source)
+    if as_json:
+        write_json(values_of(found))
+    else:
+        write_lines(context_lines(found))
+    return DONE
+
+
+def _read_question() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
+
+
+def _write(answer: Answer, *, show_all: bool, explain: bool) -> None:
+    for sentence in answer.degraded:
+        note(f"Degraded: {sentence}")
+    shown = answer.hits if answer.matched or show_all else ()
+    for rank, hit in enumerate(shown, start=1):
+        write_lines(hit_lines(hit, rank, explain=explain))
+    if not answer.matched:
+        where = ", ".join(answer.scopes) or "any scope"
+        hint = "" if show_all or not answer.hits else " --all shows the nearest passages."
+        note(f"Nothing in {where} matches.{hint}")

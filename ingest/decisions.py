@@ -1,0 +1,284 @@
+"""Decisions: one append in the making, from sightings and from what stands in the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from chronofile.domain import sources, streams
+from chronofile.domain.envelope import Addition
+from chronofile.domain.events import Event, RevisionCaptured, SourceMoved
+from chronofile.domain.identity import source_id
+from chronofile.domain.rejection import NotRead, Rejected
+from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
+from chronofile.ingest.gathered import Gathered, KeyOf
+from chronofile.ingest.known import KnownFile, Name, is_gone
+from chronofile.ingest.plan import Item, Plan, Planned, Ranges
+from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting, is_part_of
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the log and the write side hold of all that a plan may touch.
+
+    `twins` are files that held, when they were last read, what one of the plan's files holds now.
+    `new_contents` counts how many of these hold each content.
+    """
+
+    sources: dict[str, Source]
+    ranges: dict[str, Ranges]
+    names: dict[tuple[str, str], list[Name]]
+    twins: Sequence[KnownFile] = ()
+    new_contents: Counter[str] = field(default_factory=Counter)
+    read_from: dict[str, list[Path]] = field(default_factory=dict)
+
+
+def ranges_of(events: Iterable[Event], before: Ranges = ()) -> Ranges:
+    """Return the ranges that a source holds after further events of its own."""
+    ranges = [*before]
+    for event in events:
+        if isinstance(event, RevisionCaptured):
+            if event.start == 0:
+                ranges.clear()
+            ranges.append((event.start, event.end, event.content))
+    return ranges
+
+
+def names_of(sighting: Sighting) -> tuple[str, ...]:
+    """Return a source's name in its scope, and the one it gets when another file has the first."""
+    return (sighting.key, f"{sighting.key}@{sighting.uri}") if sighting.growing else (sighting.key,)
+
+
+class Decisions:
+    """Takes in one sighting after the other; what stands is brought up to date with each."""
+
+    def __init__(
+        self, key_of: KeyOf, store_key: bytes, now: Occasion, standing: Standing, *, whole: bool
+    ) -> None:
+        self._key_of, self._store_key, self._now, self._whole = key_of, store_key, now, whole
+        self._standing = standing
+        self._sources, self._names = standing.sources, standing.names
+        self._versions = {identifier: source.version for identifier, source in self._sources.items()}
+        self._ordinals: dict[str, int] = {}
+        self._events: dict[str, list[Event]] = {}
+        self._given: list[Name] = []
+        self._gathered = Gathered(key_of)
+        self._text_key = Gathered(key_of).text
+        self._lost: list[Rejected] = []
+        self._unchanged = 0
+        self.left_behind: list[Path] = []
+
+    def decide(self, item: Item, before: Mapping[Path, KnownFile]) -> Item:
+        """Add what the item's next range means, and return the item as it is after that."""
+        try:
+            if item.rejected is not None:
+                return self._reject(item, item.rejected, before.get(item.sighting.path))
+            return self._grow(item) if item.sighting.growing else self._take_whole(item)
+        except NotRead as error:
+            # It changed after it was looked at: what was decided so far holds, the rest is for the next run.
+            self._lost.append(error.rejected)
+            return replace(item, open=False, is_lost=True)
+
+    def remove(self, identifier: str) -> None:
+        self._add(identifier, sources.remove(self._sources[identifier], self._now))
+
+    def remove_replaced(self, items: Sequence[Item], before: Mapping[Path, KnownFile]) -> None:
+        """Remove the source that a file was before it turned out to be a transcript."""
+        now = {item.source for item in items}
+        transcripts = {item.sighting.path for item in items if item.sighting.kind != "file"}
+        for path in transcripts & before.keys():
+            source = before[path].source
+            if source is not None and source not in now and self._sources[source].kind == "file":
+                self.remove(source)
+
+    def planned(self, rest: Plan) -> Planned:
+        events = [event for found in self._events.values() for event in found]
+        return Planned(
+            rest=rest,
+            additions=[
+                Addition(streams.source(identifier), self._versions.get(identifier, 0), found)
+                for identifier, found in self._events.items()
+            ],
+            contents=self._gathered.contents,
+            names=[name for name in self._given if self._sources[name.source].version],
+            standing={i: (self._sources[i], self._standing.ranges[i]) for i in self._events},
+            rejected=self._lost,
+            revised={i for i, found in self._events.items() if any(map(_is_revision, found))},
+            revisions=sum(map(_is_revision, events)),
+            unchanged=self._unchanged,
+            moved=sum(isinstance(event, SourceMoved) for event in events),
+        )
+
+    def _take_whole(self, item: Item) -> Item:
+        content = self._key_of(item.sighting.content.range(0, item.sighting.content.size))
+        identifier = self._file_source(item, content)
+        self._take(identifier, item, (0, item.sighting.content.size))
+        return replace(item, source=identifier, content=content, open=False)
+
+    def _grow(self, item: Item) -> Item:
+        content = item.sighting.content
+        identifier, start = self._growing_source(item)
+        if start is None:
+            self._unchanged += 1
+            return replace(item, source=identifier, open=False)
+        found = next(content.ranges(start), (start, start))
+        here = not self._is_elsewhere(identifier, item.sighting)
+        self._take(identifier, item, found, here=here)
+        return replace(item, source=identifier, open=found[1] < content.size)
+
+    def _reject(self, item: Item, rejected: tuple[str, str], before: KnownFile | None) -> Item:
+        """Note a rejection with the source that the file was so far, so that one of a transcript stays its own."""
+        sighting = item.sighting
+        identifier = before.source if before and before.source else self._named(item, sighting.key)
+        events = sources.reject(
+            self._sources[identifier],
+            self._registration(identifier, item),
+            (rejected[0], self._text_key(rejected[1])),
+            self._text_key(str(sighting.path)),
+            self._now,
+        )
+        self._add(identifier, events, sighting)
+        return replace(item, source=identifier, open=False)
+
+    def _take(self, identifier: str, item: Item, span: tuple[int, int], *, here: bool = True) -> None:
+        """Decide what the bytes of a span mean; unless `here`, the source stays where it was said to be."""
+        sighting, source = item.sighting, self._sources[identifier]
+        content = sighting.content.range(*span)
+        seen = Seen(
+            content=self._key_of(content),
+            start=span[0],
+            end=span[1],
+            format=sighting.format,
+            encoding=sighting.encoding,
+            uri=self._text_key(sighting.uri) if here else source.uri,
+            key=self._text_key(sighting.key),
+            file=self._text_key(str(sighting.path)),
+            probe=self._probe(sighting.content, span[1]),
+            event_time=sighting.event_time,
+        )
+        events = sources.capture(source, self._registration(identifier, item), seen, self._now)
+        self._standing.read_from.setdefault(identifier, []).append(sighting.path)
+        if any(map(_is_revision, events)):
+            self._gathered.add(content)
+        elif not events:
+            self._unchanged += 1
+        self._add(identifier, events, sighting)
+
+    def _add(self, identifier: str, events: Sequence[Event], sighting: Sighting | None = None) -> None:
+        if not events:
+            return
+        self._events.setdefault(identifier, []).extend(events)
+        self._sources[identifier] = sources.evolve(self._sources[identifier], events)
+        self._standing.ranges[identifier] = ranges_of(events, self._standing.ranges.get(identifier, ()))
+        if sighting is not None:
+            for text in (sighting.uri, sighting.key, str(sighting.path)):
+                self._gathered.text(text)
+
+    def _registration(self, identifier: str, item: Item) -> Registration:
+        sighting = item.sighting
+        return Registration(
+            kind=sighting.kind,
+            scope=item.scope,
+            key=self._text_key(sighting.key),
+            uri=self._text_key(sighting.uri),
+            ordinal=self._ordinals.get(identifier, 0),
+            session=sighting.session,
+        )
+
+    def _file_source(self, item: Item, content: str) -> str:
+        """Return the source that a file is: the one of its name, one that moved here, or a new one."""
+        if self._current(item, item.sighting.key) is None and (moved := self._moved_here(item, content)):
+            self.left_behind.append(moved.path)
+            self._give(item.scope, self._text_key(item.sighting.key), moved.source or "")
+            return moved.source or ""
+        return self._named(item, item.sighting.key)
+
+    def _growing_source(self, item: Item) -> tuple[str, int | None]:
+        """Return the source that a transcript is, and the offset after which its bytes are new; None if none are."""
+        content = item.sighting.content
+        first, own = names_of(item.sighting)
+        if (given := self._current(item, own)) is not None:
+            return given, self._start(given, content) or 0
+        identifier = self._named(item, first)
+        start = self._start(identifier, content)
+        if start is None:
+            if any(is_part_of(path, item.sighting) for path in self._others(identifier, item.sighting)):
+                return identifier, None
+            if self._is_elsewhere(identifier, item.sighting):
+                # Another file has this session's name and other words: both are kept.
+                identifier = self._named(item, own)
+                start = self._start(identifier, content)
+        return identifier, start or 0
+
+    def _start(self, identifier: str, content: Bytes) -> int | None:
+        """Return where the source's captured bytes end in the content; None when it does not hold them.
+
+        What is in memory is compared as a whole; of a large file its ends are, unless the whole is asked for.
+        """
+        source = self._sources[identifier]
+        if not source.revision or source.removed:
+            return 0
+        if content.size < source.end or self._probe(content, source.end) != source.probe:
+            return None
+        if self._whole or isinstance(content, HeldBytes):
+            ranges = self._standing.ranges[identifier]
+            if any(self._key_of(content.range(start, end)) != key for start, end, key in ranges):
+                return None
+        return source.end
+
+    def _is_elsewhere(self, identifier: str, sighting: Sighting) -> bool:
+        """Tell whether the source has its place in another file, and was read from one that is still there."""
+        source = self._sources[identifier]
+        here = not source.version or source.uri == self._text_key(sighting.uri)
+        return not here and bool(self._others(identifier, sighting))
+
+    def _others(self, identifier: str, sighting: Sighting) -> list[Path]:
+        """Return the other files that the source was read from and that are still there."""
+        paths = dict.fromkeys(self._standing.read_from.get(identifier, ()))
+        return [path for path in paths if path != sighting.path and not is_gone(path)]
+
+    def _moved_here(self, item: Item, content: str) -> KnownFile | None:
+        """Return the only captured file of the same root, scope and bytes, if it is gone from where it was."""
+        if item.sighting.content.size < MOVE_BYTES_MIN or self._standing.new_contents[content] != 1:
+            return None
+        place = (item.scope, item.sighting.root, content)
+        twins = [file for file in self._standing.twins if (file.scope, file.root, file.content) == place]
+        is_move = len(twins) == 1 and twins[0].source is not None and is_gone(twins[0].path)
+        return twins[0] if is_move else None
+
+    def _current(self, item: Item, name: str) -> str | None:
+        """Return the source that has the name and, for a file, has not moved away from it."""
+        found = self._names.get((item.scope, self._text_key(name)))
+        if not found:
+            return None
+        source = self._sources[found[-1].source]
+        moved_away = item.sighting.kind == "file" and source.uri != self._text_key(item.sighting.uri)
+        return None if moved_away else found[-1].source
+
+    def _named(self, item: Item, name: str) -> str:
+        """Return the source of a name in the item's scope; a new one when there is none."""
+        if (current := self._current(item, name)) is not None:
+            return current
+        key = self._text_key(name)
+        ordinal = len(self._names.get((item.scope, key), ()))
+        identifier = source_id(item.sighting.kind, item.scope, name, ordinal, self._store_key)
+        self._sources.setdefault(identifier, Source())
+        self._ordinals[identifier] = ordinal
+        self._give(item.scope, key, identifier)
+        return identifier
+
+    def _give(self, scope: str, key: str, identifier: str) -> None:
+        given = self._names.setdefault((scope, key), [])
+        given.append(Name(scope, key, len(given), identifier))
+        self._given.append(given[-1])
+
+    def _probe(self, content: Bytes, end: int) -> str:
+        """Return the keyed hash by which a later look sees whether what stood before `end` still does."""
+        head = content.range(0, min(HEAD_BYTES, end))
+        return self._key_of(b"probe" + head + content.range(max(0, end - TAIL_BYTES), end))
+
+
+def _is_revision(event: Event) -> bool:
+    return isinstance(event, RevisionCaptured)
