@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,9 @@ static.rows(static.tokens(["which port did we choose?"])[0])
 found["with_static_vectors_mb"] = resident_mb()
 model.embed(texts)
 found["after_batches_mb"] = resident_mb()
-found["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
+# Not ru_maxrss, which survives exec and so would be the parent's.
+with open("/proc/self/status") as file:
+    found["peak_mb"] = round(next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024 / 1e6)
 print(json.dumps(found))
 """
 
@@ -121,13 +124,18 @@ def throughput(texts: list[str], rounds: int) -> dict[str, Any]:
     for call in measured.values():
         call()
     times: dict[str, list[float]] = {name: [] for name in measured}
+    cpu: dict[str, list[float]] = {name: [] for name in measured}
     for number in range(rounds):
         names = list(measured)
         for name in names[number % len(names) :] + names[: number % len(names)]:
+            cpu_start = time.process_time()
             times[name].append(seconds(measured[name]))
+            cpu[name].append(time.process_time() - cpu_start)
     result: dict[str, Any] = {
         f"{name}_per_s": round(len(texts) / statistics.median(spent), 1) for name, spent in times.items()
     }
+    for name, spent in cpu.items():
+        result[f"{name}_cpu_ms_per_text"] = round(statistics.median(spent) / len(texts) * 1000, 2)
     for name in ("bare_runtime_threads", "bare_same_batches"):
         ratios = [bare / own for bare, own in zip(times[name], times["product"], strict=True)]
         result[f"ratio_to_{name}"] = round(statistics.median(ratios), 3)
@@ -138,9 +146,8 @@ def query_latency_ms() -> float:
     """Return the median of 50 short questions embedded one by one, warm, in milliseconds."""
     product = minilm.MiniLM()
     product.embed(["warm up"])
-    spent = [
-        seconds(lambda n=n: product.embed([f"which port did we choose for part {n}?"])) for n in range(50)
-    ]
+    questions = [[f"which port did we choose for part {number}?"] for number in range(50)]
+    spent = [seconds(partial(product.embed, question)) for question in questions]
     return round(statistics.median(spent) * 1000, 1)
 
 

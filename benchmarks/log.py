@@ -1,19 +1,22 @@
-"""Append and read rates of the log beside a raw COPY of the same rows: `python benchmarks/log.py [EVENTS]`.
+"""Append and read rates of the log beside a raw COPY of the same rows: `python benchmarks/log.py [BATCHES]`.
 
-It starts an embedded server in a temporary home with the settings that users have, and prints a Markdown
-table of medians. Rounds of COPY and append alternate, so that both meet the same machine.
+It starts an embedded server in a temporary home, with the settings that users have, and prints a Markdown
+table. Every batch is appended, copied and read in turn, so that all of them meet the same machine; rates
+are of the median batch.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
-from statistics import median
-from typing import Any, TypeVar
+from statistics import median, quantiles
+from typing import Any
 
 import psycopg
 
@@ -21,99 +24,103 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.events import CaptureRejected, Event
 from chronofile.infra import embedded
 from chronofile.infra.contents import ContentStore
-from chronofile.infra.datastore import Datastore
+from chronofile.infra.datastore import Datastore, connected
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.migrate import migrate
 
+BATCHES = 100
 BATCH_EVENTS = 1_000
 SINGLES = 300
-ROUNDS = 5
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
-COPY = "COPY bare (originator_id, originator_version, topic, state) FROM STDIN (FORMAT binary)"
-T = TypeVar("T")
 Row = tuple[Any, ...]
 
-COPY_TYPES = ["text", "int8", "text", "bytea"]
+BARE = """
+    CREATE SEQUENCE bare_position;
+    CREATE TABLE bare (LIKE log.events INCLUDING ALL);
+    ALTER TABLE bare ALTER notification_id SET DEFAULT nextval('bare_position')
+"""
+COPY = "COPY bare (originator_id, originator_version, topic, state) FROM STDIN (FORMAT binary)"
+APPENDED = """
+    SELECT originator_id, originator_version, topic, state FROM log.events
+    WHERE notification_id > %s ORDER BY notification_id
+"""
 
 
 def main() -> None:
-    events = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    batches = int(sys.argv[1]) if len(sys.argv) > 1 else BATCHES
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         with embedded.start(home) as server:
             migrate(server.conninfo)
-            with Datastore(server.conninfo) as datastore:
-                print_table(measured(server.conninfo, EventStore(datastore, ContentStore(bytes(32))), events))
+            with Datastore(server.conninfo) as datastore, connected(server.conninfo) as conn:
+                conn.execute(BARE)
+                store = EventStore(datastore, ContentStore(bytes(32)))
+                print(
+                    f"Load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, PostgreSQL {server_version(conn)}\n"
+                )
+                for size, times in ((BATCH_EVENTS, batches), (1, SINGLES)):
+                    print_table(size, measured(conn, store, size, times))
         embedded.remove(home)
 
 
-def measured(conninfo: str, store: EventStore, events: int) -> dict[str, list[float]]:
-    """Return the rates of each round, in events per second."""
-    streams = (f"source-{number:032x}" for number in count())
-    rates: dict[str, list[float]] = {
-        name: [] for name in ("raw COPY", "append", "append, one by one", "read")
-    }
-    with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute("CREATE TABLE bare (LIKE log.events INCLUDING ALL)")
-        conn.execute("CREATE SEQUENCE bare_no")
-        conn.execute("ALTER TABLE bare ALTER notification_id SET DEFAULT nextval('bare_no')")
-        for _ in range(ROUNDS):
-            batches = [batch(streams) for _ in range(events // BATCH_EVENTS)]
-            begun = store.position()
-            rates["append"].append(rate(batches, lambda additions: store.append(additions)))
-            rates["append, one by one"].append(
-                rate([[one] for one in batch(streams, SINGLES)], lambda additions: store.append(additions))
-            )
-            rates["read"].append(read_rate(store, begun))
-            rates["raw COPY"].append(rate(rows_of(conn, begun, events), lambda rows: copy(conn, rows)))
-    return rates
+def measured(
+    conn: psycopg.Connection[Row], store: EventStore, size: int, times: int
+) -> dict[str, list[float]]:
+    """Return the seconds that each batch took, by what was done with it."""
+    streams = new_streams(size)
+    took: dict[str, list[float]] = {"raw COPY": [], "append": [], "read": []}
+    for _ in range(times):
+        begun, additions = store.position(), [Addition(next(streams), 0, [small(n)]) for n in range(size)]
+        took["append"].append(seconds(partial(store.append, additions)))
+        rows = conn.execute(APPENDED, (begun,)).fetchall()
+        took["raw COPY"].append(seconds(partial(copy, conn, rows)))
+        took["read"].append(seconds(partial(store.after, begun, size)))
+    return took
 
 
-def batch(streams: Iterator[str], size: int = BATCH_EVENTS) -> list[Addition]:
-    """Return one small event for each of so many new streams: about 350 bytes as stored."""
-    return [Addition(next(streams), 0, [small(number)]) for number in range(size)]
+def new_streams(size: int) -> Iterator[str]:
+    return (f"source-{size:016x}{number:016x}" for number in count())
 
 
 def small(number: int) -> Event:
+    """Return an event that takes about 300 bytes as stored."""
     return CaptureRejected("too-large", f"{number}:{HASH}", HASH, HASH, "2026-05-08T12:00:00.000000+00:00")
 
 
-def rate(batches: Sequence[Sequence[T]], act: Callable[[Sequence[T]], object]) -> float:
-    """Return how many things a second `act` takes, batch by batch."""
-    begun = time.perf_counter()
-    for items in batches:
-        act(items)
-    return sum(map(len, batches)) / (time.perf_counter() - begun)
-
-
-def read_rate(store: EventStore, after: int) -> float:
-    begun = time.perf_counter()
-    events = sum(len(page.events) for page in store.pages(after, BATCH_EVENTS))
-    return events / (time.perf_counter() - begun)
-
-
-def rows_of(conn: psycopg.Connection, after: int, events: int) -> list[list[Row]]:
-    """Return the rows that were just appended, in the same batches."""
-    query = "SELECT originator_id, originator_version, topic, state FROM log.events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
-    rows = conn.execute(query, (after, events)).fetchall()
-    return [rows[start : start + BATCH_EVENTS] for start in range(0, len(rows), BATCH_EVENTS)]
-
-
-def copy(conn: psycopg.Connection, rows: Sequence[Row]) -> None:
+def copy(conn: psycopg.Connection[Row], rows: Sequence[Row]) -> None:
     with conn.cursor().copy(COPY) as copying:
-        copying.set_types(COPY_TYPES)
+        copying.set_types(["text", "int8", "text", "bytea"])
         for row in rows:
             copying.write_row(row)
 
 
-def print_table(rates: dict[str, list[float]]) -> None:
-    bare = median(rates["raw COPY"])
-    print("| what | per second, median | lowest | highest | of raw COPY |\n|---|---|---|---|---|")
-    for name, found in rates.items():
-        print(
-            f"| {name} | {median(found):,.0f} | {min(found):,.0f} | {max(found):,.0f} | {median(found) / bare:.2f} |"
+def seconds(act: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    act()
+    return time.perf_counter() - begun
+
+
+def server_version(conn: psycopg.Connection[Row]) -> str:
+    return str(conn.info.parameter_status("server_version"))
+
+
+def print_table(size: int, took: dict[str, list[float]]) -> None:
+    bare = median(took["raw COPY"])
+    print(
+        f"| batches of {size:,} | events per second | median | p95 | rate of raw COPY's |\n|---|---|---|---|---|"
+    )
+    for name, found in took.items():
+        middle, slow = median(found), quantiles(found, n=20)[-1]
+        cells = (
+            name,
+            f"{size / middle:,.0f}",
+            f"{middle * 1e3:.2f} ms",
+            f"{slow * 1e3:.2f} ms",
+            f"{bare / middle:.2f}",
         )
+        print("| " + " | ".join(cells) + " |")
+    print()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, time, timedelta
 
 from chronofile.domain.errors import ChronofileError
 
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
 
 class UnreadableTime(ChronofileError):
     """A time must be ISO-8601, such as 2026-05-08 or 2026-05-08T14:30:00+02:00; this one cannot be read:"""
@@ -38,8 +40,8 @@ def own_clock(text: str | None) -> datetime | None:
 def parse_bound(text: str, *, end: bool) -> datetime:
     """Return a point in time that a person typed. A bare date is its first moment, or its last with `end`.
 
-    A time without an offset is local time, as the person at the terminal means it.
-    Raises UnreadableTime.
+    A time without an offset is local time, as the person at the terminal means it. What is outside the
+    calendar once it is in UTC is the calendar's edge. Raises UnreadableTime.
     """
     try:
         found = datetime.fromisoformat(text.strip())
@@ -47,7 +49,10 @@ def parse_bound(text: str, *, end: bool) -> datetime:
         raise UnreadableTime(repr(text)) from error
     if len(text.strip()) <= len("2026-05-08") and found.time() == time.min and end:
         found += timedelta(days=1, microseconds=-1)
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return FIRST if found.year == 1 else LAST
 
 
 def iso(moment: datetime) -> str:

@@ -66,7 +66,10 @@ class Config:
 
 
 def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Config:
-    """Return the configuration; raises UnknownSetting, BadSetting. An empty variable counts as unset."""
+    """Return the configuration. An empty variable counts as unset.
+
+    Raises UnknownSetting, BadSetting, UnknownEmbedder, UnknownLanguage.
+    """
     home, origin = _home(flags.get("home"), environment.get("CHRONOFILE_HOME"))
     file = _read(home / FILE_NAME)
     values = {setting.name: _value(setting, flags, environment, file) for setting in SETTINGS}
@@ -76,12 +79,19 @@ def load(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Con
 
 def _home(flag: str | None, variable: str | None) -> tuple[Path, str]:
     if flag:
-        return Path(flag).expanduser().absolute(), "flag"
+        return _folder(flag), "flag"
     if variable:
-        return Path(variable).expanduser().absolute(), "CHRONOFILE_HOME"
+        return _folder(variable), "CHRONOFILE_HOME"
     from platformdirs import user_data_path
 
     return user_data_path("chronofile", appauthor=False), "default"
+
+
+def _folder(named: str) -> Path:
+    try:
+        return Path(named).expanduser().absolute()
+    except RuntimeError as error:
+        raise BadSetting(f"home = {named!r}: there is no such user.") from error
 
 
 def _read(path: Path) -> Mapping[str, str]:
@@ -89,8 +99,10 @@ def _read(path: Path) -> Mapping[str, str]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadSetting(f"{path}: {error}") from error
+    except OSError as error:
+        raise BadSetting(f"{path}: {error.strerror}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadSetting(f"{path}: {error}.") from error
     known = {setting.name for setting in SETTINGS}
     if unknown := sorted(set(found) - known):
         raise UnknownSetting(f"{unknown[0]!r} in {path}. Known are {', '.join(sorted(known))}.")
@@ -118,6 +130,35 @@ def _check(values: Mapping[str, Value]) -> None:
             raise BadSetting(
                 f"{name} = {values[name].value!r}: this version knows {only or 'no broker'} alone."
             )
+    _check_names(values["embedder"], values["language"])
+    if (url := values["database_url"]).value is not None:
+        _check_url(url)
+
+
+def _check_names(embedder_name: Value, language: Value) -> None:
+    """A name that means nothing is an error at once, also where an earlier choice still serves."""
+    if embedder_name.origin != "default":
+        from chronofile.infra.embedders import embedder
+
+        embedder(str(embedder_name.value))
+    if language.origin != "default":
+        from chronofile.projections.words import LANGUAGES, UnknownLanguage
+
+        if language.value not in LANGUAGES:
+            raise UnknownLanguage(str(language.value))
+
+
+def _check_url(url: Value) -> None:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        conninfo_to_dict(str(url.value))
+    except psycopg.Error:
+        # What the client says of it would show the password.
+        raise BadSetting(
+            f"database_url (from {url.origin}) is no URL such as postgresql://user@host/name."
+        ) from None
 
 
 def from_environment(flags: Mapping[str, str | None]) -> Config:

@@ -16,11 +16,17 @@ from psycopg_pool import PoolTimeout
 
 from chronofile.domain.errors import ChronofileError, DatabaseUnavailable, LogBusy
 
+__all__ = ["Datastore", "DiskFull", "PostgresApplicationRecorder", "connected", "engine_of"]
+
 _LOGGERS = ("psycopg", "psycopg.pool")
 _LEVELS = {name: logging.getLogger(name).level for name in _LOGGERS}
-from eventsourcing.postgres import ConnectionPool, PostgresDatastore  # noqa: E402
+from eventsourcing.postgres import (  # noqa: E402
+    ConnectionPool,
+    PostgresApplicationRecorder,
+    PostgresDatastore,
+)
 
-# The library silences psycopg's own warnings when it is imported; they are wanted.
+# The library silences psycopg's own warnings when it is imported; they are wanted. So nobody else imports it.
 for _name, _level in _LEVELS.items():
     logging.getLogger(_name).setLevel(_level)
 

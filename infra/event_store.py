@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,16 +12,15 @@ from typing import Any, LiteralString
 
 import psycopg
 from eventsourcing.persistence import StoredEvent
-from eventsourcing.postgres import PostgresApplicationRecorder
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from chronofile.domain.codec import dumps, event_of, name_of, payload
+from chronofile.domain.codec import dumps, event_of, name_of, written
 from chronofile.domain.envelope import Addition, Page, Recorded
 from chronofile.domain.errors import WrongExpectedVersion
-from chronofile.domain.times import iso
+from chronofile.domain.times import FIRST, iso
 from chronofile.domain.upcasts import version_of
 from chronofile.infra.contents import ContentStore
-from chronofile.infra.datastore import Datastore
+from chronofile.infra.datastore import Datastore, PostgresApplicationRecorder
 
 Row = dict[str, Any]
 Cursor = psycopg.Cursor[Row]
@@ -46,18 +45,18 @@ class Recorder(PostgresApplicationRecorder):
             "SET LOCAL lock_timeout = {timeout_ms}; LOCK TABLE {table} IN EXCLUSIVE MODE; NOTIFY {channel}"
         )
         # Under the lock the sequence gives consecutive numbers, with gaps only where an append was undone.
+        self.standing_statement = self._on_table(
+            "SELECT (SELECT state FROM {table} ORDER BY notification_id DESC LIMIT 1) AS last,"
+            " ARRAY(SELECT coalesce((SELECT max(originator_version) FROM {table} WHERE originator_id = stream), 0)"
+            " FROM unnest(%s::text[]) WITH ORDINALITY AS streams (stream, number) ORDER BY number) AS versions"
+        )
         self.positions_statement = self._on_table(
-            "SELECT nextval({sequence}) AS notification_id FROM generate_series(1, %s)"
+            "SELECT ARRAY(SELECT nextval({sequence}) FROM generate_series(1, %s)) AS positions"
         )
         self.copy_statement = self._on_table(
             "COPY {table} (originator_id, originator_version, topic, state, notification_id)"
             " FROM STDIN (FORMAT binary)"
         )
-        self.versions_statement = self._on_table(
-            "SELECT originator_id, max(originator_version) AS version FROM {table}"
-            " WHERE originator_id = ANY(%s) GROUP BY originator_id"
-        )
-        self.last_statement = self._on_table("SELECT * FROM {table} ORDER BY notification_id DESC LIMIT 1")
         self.after_statement = self._on_table(
             "SELECT * FROM {table} WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
         )
@@ -73,19 +72,20 @@ class Recorder(PostgresApplicationRecorder):
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
         with self.datastore.get_connection() as conn, conn.transaction(), conn.cursor() as cursor:
             self.lock(cursor)
-            return self.insert(cursor, stored_events)
+            return self.insert(cursor, stored_events, len(stored_events))
 
     def lock(self, cursor: Cursor) -> None:
         """Wait until no other writer holds positions that it has not committed; wake the listeners on commit."""
         cursor.execute(self.lock_statement)
 
-    def insert(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> list[int]:
-        """Insert under the lock and return the new positions.
+    def insert(self, cursor: Cursor, stored_events: Iterable[StoredEvent], count: int) -> list[int]:
+        """Insert so many events under the lock, as they come, and return the new positions.
 
-        COPY takes a third of the time that an INSERT of the same rows does, whose arrays Python builds.
+        COPY takes less than half the time of an INSERT of the same rows, whose arrays Python would build.
         """
-        cursor.execute(self.positions_statement, (len(stored_events),))
-        positions = [row["notification_id"] for row in cursor]
+        cursor.execute(self.positions_statement, (count,), binary=True)
+        (row,) = cursor
+        positions: list[int] = row["positions"]
         with cursor.copy(self.copy_statement) as copy:
             copy.set_types(["text", "int8", "text", "bytea", "int8"])
             for event, position in zip(stored_events, positions, strict=True):
@@ -150,9 +150,9 @@ class EventStore:
                 if alongside is not None:
                     alongside(cursor)
                 self._recorder.lock(cursor)
-                self._check_versions(cursor, additions)
-                recorded_at = iso(max(self._clock(), self._last_recorded_at(cursor)))
-                return self._recorder.insert(cursor, [event.sealed(recorded_at) for event in unsealed])
+                recorded_at = iso(max(self._clock(), self._checked(cursor, additions)))
+                sealed = (event.sealed(recorded_at) for event in unsealed)
+                return self._recorder.insert(cursor, sealed, len(unsealed))
         except (
             WrongExpectedVersion,
             psycopg.errors.UniqueViolation,
@@ -201,24 +201,22 @@ class EventStore:
         while low < high:
             middle = (low + high + 1) // 2
             row = self._rows(self._recorder.after_statement, middle - 1, 1)[0]
-            if _recorded_at(row) <= moment:
+            if _recorded_at(row["state"]) <= moment:
                 low = row["notification_id"]
             else:
                 high = middle - 1
         return low
 
-    def _check_versions(self, cursor: Cursor, additions: Sequence[Addition]) -> None:
-        expected = {addition.stream: addition.after for addition in additions}
-        assert len(expected) == len(additions), "one addition for each stream"
-        cursor.execute(self._recorder.versions_statement, (list(expected),))
-        standing = dict.fromkeys(expected, 0) | {row["originator_id"]: row["version"] for row in cursor}
-        if wrong := tuple(stream for stream in expected if standing[stream] != expected[stream]):
+    def _checked(self, cursor: Cursor, additions: Sequence[Addition]) -> datetime:
+        """Raise unless every stream stands where it is expected to; return when the last event was recorded."""
+        streams = [addition.stream for addition in additions]
+        assert len(set(streams)) == len(streams), "one addition for each stream"
+        cursor.execute(self._recorder.standing_statement, (streams,), binary=True)
+        (row,) = cursor
+        standing = zip(additions, row["versions"], strict=True)
+        if wrong := tuple(addition.stream for addition, version in standing if version != addition.after):
             raise WrongExpectedVersion(wrong)
-
-    def _last_recorded_at(self, cursor: Cursor) -> datetime:
-        cursor.execute(self._recorder.last_statement)
-        row = cursor.fetchone()
-        return _recorded_at(row) if row else datetime.min.replace(tzinfo=UTC)
+        return FIRST if row["last"] is None else _recorded_at(row["last"])
 
     def _positions_of(self, unsealed: Sequence[_Unsealed]) -> list[int]:
         """Return where these very events stand, when all of them do."""
@@ -228,7 +226,7 @@ class EventStore:
         positions = [
             row["notification_id"]
             for row in rows
-            if _envelope(row)["id"] == ids[row["originator_id"], row["originator_version"]]
+            if json.loads(row["state"])["id"] == ids[row["originator_id"], row["originator_version"]]
         ]
         return positions if len(positions) == len(ids) else []
 
@@ -255,16 +253,17 @@ class _Unsealed:
 
 def _unsealed(additions: Sequence[Addition], token: str) -> list[_Unsealed]:
     found: list[_Unsealed] = []
+    opened = dumps(token)[:-1]
     for addition in additions:
         for version, event in enumerate(addition.events, start=addition.after + 1):
-            name, event_id = name_of(event), f"{token}.{len(found)}"
-            body = dumps({"event": payload(event), "id": event_id, "v": version_of(name)})
-            found.append(_Unsealed(addition.stream, version, event_id, name, body[1:]))
+            name, number = name_of(event), len(found)
+            rest = f'"event":{written(event)},"id":{opened}.{number}","v":{version_of(name)}}}'
+            found.append(_Unsealed(addition.stream, version, f"{token}.{number}", name, rest))
     return found
 
 
 def _recorded(row: Row) -> Recorded:
-    envelope = _envelope(row)
+    envelope = json.loads(row["state"])
     return Recorded(
         position=row["notification_id"],
         stream=row["originator_id"],
@@ -275,11 +274,6 @@ def _recorded(row: Row) -> Recorded:
     )
 
 
-def _recorded_at(row: Row) -> datetime:
+def _recorded_at(state: bytes) -> datetime:
     """Return only the time, which can be read also of an event that a newer version wrote."""
-    return datetime.fromisoformat(_envelope(row)["at"])
-
-
-def _envelope(row: Row) -> dict[str, Any]:
-    envelope: dict[str, Any] = json.loads(row["state"])
-    return envelope
+    return datetime.fromisoformat(json.loads(state)["at"])

@@ -18,9 +18,11 @@ from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import BadRequest, ProjectionStopped
 from chronofile.domain.events import SearchServed
+from chronofile.domain.identity import storable
 from chronofile.domain.rejection import REJECTION_SENTENCES
 from chronofile.domain.scopes import ALL
 from chronofile.domain.times import iso, parse_bound
+from chronofile.infra import logs
 from chronofile.infra.reports import DatabaseStatus, IngestReport, RejectedPath, Status
 from chronofile.ingest.capture import Capture, Captured, Request
 from chronofile.ingest.gathered import Gathered
@@ -83,6 +85,7 @@ class Memory:
     """One home, open: capture, search, look. A context manager; closing it stops the database if it is the last."""
 
     def __init__(self, parts: Parts, caller: str) -> None:
+        logs.adopt()
         self._parts, self._caller = parts, caller
 
     def __enter__(self) -> Self:
@@ -134,6 +137,7 @@ class Memory:
         )
         request = Request([Path(path) for path in paths], scope, format, again, dry_run)
         captured = capture.run(request)
+        log.info("captured", batch=captured.batch, revisions=captured.revisions, position=captured.position)
         note = None
         if wait != "none" and not dry_run:
             note = self._make_searchable(wait, captured.position, progress)
@@ -178,19 +182,24 @@ class Memory:
             answer = search(self._parts.engine, models, question, head)
             answer = replace(answer, degraded=(*self._parts.notes, *degraded, *answer.degraded))
             self._record(answer)
+            log.info("answered", hits=len(answer.hits), matched=answer.matched, took_ms=answer.took_ms)
             yield answer
 
     def get(self, identifier: str, *, context: int = 0, source: bool = False) -> Context:
         """Return a passage by id, with passages around it, and with `source` its source's whole text."""
         self.catch_up(SEARCH_CATCH_UP_S)
         return catalogue.get(
-            self._parts.engine, identifier, at=self._parts.clock(), context=context, whole=source
+            self._parts.engine,
+            storable(identifier) or "",
+            at=self._parts.clock(),
+            context=context,
+            whole=source,
         )
 
     def sources(self, scope: str | None = None) -> list[catalogue.SourceEntry]:
         """Return every source that was ever seen, with what went wrong."""
         self.catch_up(SEARCH_CATCH_UP_S)
-        return catalogue.list_sources(self._parts.engine, scope=scope)
+        return catalogue.list_sources(self._parts.engine, scope=storable(scope))
 
     def topics(self) -> list[catalogue.TopicCount]:
         """Return how many passages each topic of each scope holds."""
@@ -203,7 +212,7 @@ class Memory:
 
         head = self._parts.store.position()
         counts = catalogue.counts(self._parts.engine)
-        folder = self._parts.data_folder and str(self._parts.data_folder)
+        folder = None if self._parts.data_folder is None else str(self._parts.data_folder)
         return Status(
             position=head,
             projections=catalogue.projection_status(self._parts.engine, head),
@@ -260,6 +269,7 @@ class Memory:
         """Keep the projections at the log's head and the backlog of vectors empty; with `drain` stop when they are."""
         from chronofile.infra.wakeups import wakeups
 
+        log.info("working", drain=drain)
         total = 0
         for _ in wakeups(self._parts.conninfo, self._parts.store.channel, stopping=stopping):
             self.catch_up(progress=progress)
@@ -314,10 +324,10 @@ class Memory:
             text=query,
             filters=Filters(
                 scopes=self._scopes(fields.get("scope")),
-                topic=fields.get("topic"),
-                kind=fields.get("kind"),
-                session=fields.get("session"),
-                speaker=fields.get("speaker"),
+                topic=storable(fields.get("topic")),
+                kind=storable(fields.get("kind")),
+                session=storable(fields.get("session")),
+                speaker=storable(fields.get("speaker")),
                 source_ids=None if source is None else self._source_ids(source),
                 since=_moment(fields.get("since"), end=False),
                 until=_moment(fields.get("until"), end=True),
@@ -331,8 +341,8 @@ class Memory:
     def _scopes(self, wanted: str | Sequence[str] | None) -> tuple[str, ...] | None:
         if wanted is None:
             return self.scopes_here(Path.cwd())
-        names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-        return None if ALL in names else names
+        names = [wanted] if isinstance(wanted, str) else wanted
+        return None if ALL in names else tuple(storable(name) or "" for name in names)
 
     def _source_ids(self, source: str) -> tuple[str, ...]:
         if source.startswith("file://"):
@@ -383,7 +393,9 @@ EMBED_LEASE = 0x454D424544  # "EMBED"
 
 
 def _require_scope_name(scope: str | None) -> None:
-    if scope is not None and (not scope.strip() or scope == ALL or any(ord(c) < 32 for c in scope)):
+    if scope is None:
+        return
+    if not scope.strip() or scope == ALL or storable(scope) != scope or any(ord(c) < 32 for c in scope):
         raise BadRequest(f"{scope!r} is no name for a scope.")
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 import psycopg
-from psycopg.sql import SQL
 
 from chronofile.domain.errors import ChronofileError
 from chronofile.infra.datastore import connected
@@ -78,7 +77,7 @@ def _apply(conn: psycopg.Connection, number: int, statements: bytes) -> None:
             conn.execute(
                 "CREATE TABLE log.schema_version (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
             )
-        conn.execute(SQL(statements.decode()))
+        conn.execute(statements)
         if number == 1:
             row = (uuid.uuid4().hex, secrets.token_bytes(CONTENT_KEY_BYTES))
             conn.execute("INSERT INTO log.store (id, content_key) VALUES (%s, %s)", row)

@@ -197,11 +197,11 @@ class Capture:
             try:
                 self._append(request, planned, captured)
             except WrongExpectedVersion:
-                if not tries_left:
-                    raise
-            else:
-                break
-        return planned
+                if tries_left:
+                    continue
+                raise
+            return planned
+        raise AssertionError("it is tried at least once")
 
     def _placed(self, request: Request, group: Sequence[Looked]) -> Plan:
         placing = Placing(self._log, self._key_of, iso(self._now), request.scope, request.dry_run)

@@ -81,7 +81,7 @@ class Placing:
             else:
                 mapped[root] = scope
                 return scope
-        raise WrongExpectedVersion((streams.scope(scope),))
+        raise WrongExpectedVersion((streams.scope(project_scope(root, taken)),))
 
     def _append_mapping(self, root: str, scope: str) -> None:
         gathered = Gathered(self.key_of)

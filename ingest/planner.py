@@ -12,7 +12,7 @@ from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Source, source_o
 from chronofile.ingest import known
 from chronofile.ingest.decisions import Decisions, Standing, names_of, ranges_of
 from chronofile.ingest.gathered import Gathered, KeyOf
-from chronofile.ingest.known import Cursor, KnownFile
+from chronofile.ingest.known import KnownFile
 from chronofile.ingest.plan import Plan, Planned, Ranges
 from chronofile.ingest.sighting import uri_of
 
@@ -63,12 +63,11 @@ class Planner:
         with self.log.cursor() as cursor:
             names = known.names(cursor, [self._text_key(n) for seen in sightings for n in names_of(seen)])
             twins = known.files_with_content(cursor, contents)
-            ids = {name.source for found in names.values() for name in found}
-            ids |= {file.source for file in (*twins, *plan.before.values()) if file.source}
-            standing = Standing({}, {}, names, twins, Counter(contents))
-            self._load(standing, ids)
-            if len(whole) < len(sightings):
-                self._load_files(standing, cursor)
+        standing = Standing({}, {}, names, twins, Counter(contents))
+        ids = {name.source for found in names.values() for name in found}
+        self._load(standing, ids | {file.source for file in (*twins, *plan.before.values()) if file.source})
+        if len(whole) < len(sightings):
+            self._load_files(standing)
         return standing
 
     def _load(self, standing: Standing, ids: Collection[str]) -> None:
@@ -80,14 +79,16 @@ class Planner:
         for identifier, (source, ranges) in self.assumed.items():
             standing.sources[identifier], standing.ranges[identifier] = source, ranges
 
-    def _load_files(self, standing: Standing, cursor: Cursor) -> None:
+    def _load_files(self, standing: Standing) -> None:
         """Find the files that the sources were read from, also those that hold several sources."""
-        for identifier, files in known.files_of(cursor, list(standing.sources)).items():
-            standing.read_from[identifier] = [file.path for file in files]
-        shared = {self._text_key(str(path)): path for path in known.shared_files(cursor)}
+        with self.log.cursor() as cursor:
+            files = known.files_of(cursor, list(standing.sources))
+            shared = {self._text_key(str(path)): path for path in known.shared_files(cursor)}
         for identifier, source in standing.sources.items():
+            paths = [file.path for file in files.get(identifier, ())]
             if source.file in shared:
-                standing.read_from.setdefault(identifier, []).append(shared[source.file])
+                paths.append(shared[source.file])
+            standing.read_from[identifier] = paths
 
     def _decisions(self, standing: Standing) -> Decisions:
         return Decisions(self.key_of, self.store_key, self.now, standing, whole=self.whole)

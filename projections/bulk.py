@@ -1,8 +1,9 @@
-"""Many rows at once: COPY in binary form, from tuples or from numpy columns."""
+"""Many rows at once: COPY in binary form, from tuples or from numpy columns, and changes by arrays of keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from pgvector.sqlalchemy import HALFVEC
 from psycopg.sql import SQL, Composed, Identifier
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from chronofile.projections.projection import Verbatim
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
+_ARRAY_HEADER = struct.Struct(">iiiii")
+"""Dimensions, whether there are nulls, the elements' type, their number, the first one's index."""
+_EMPTY_ARRAY_HEADER = struct.Struct(">iii")
+_INTEGER_OIDS = {2: 21, 4: 23, 8: 20}
 _TYPES: Sequence[tuple[type[sa.types.TypeEngine[Any]], str]] = (
     (Verbatim, "bytea"),
     (HALFVEC, "bytea"),
@@ -30,12 +36,14 @@ _TYPES: Sequence[tuple[type[sa.types.TypeEngine[Any]], str]] = (
 
 
 def copy_rows(conn: sa.Connection, table: sa.Table, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows whose values stand in the order of the table's columns."""
+    """Insert rows whose values stand in the order of the table's columns; arrays may be packed already."""
     if not rows:
         return
     packed = [(i, pack) for i, column in enumerate(table.columns) if (pack := _packing(column.type))]
     with _cursor(conn) as cursor, cursor.copy(_statement(conn, table, list(table.columns.keys()))) as copy:
-        copy.set_types([_type_name(column.type) for column in table.columns])
+        copy.set_types(
+            [_sent_as(column.type, value) for column, value in zip(table.columns, rows[0], strict=True)]
+        )
         for row in rows:
             values = list(row)
             for i, pack in packed:
@@ -61,6 +69,51 @@ def copy_columns(conn: sa.Connection, table: sa.Table, columns: Mapping[str, NDA
         copy.write(_SIGNATURE)
         copy.write(packed.tobytes())
         copy.write(_TRAILER)
+
+
+def replace_rows(conn: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, in place of those with the same primary keys."""
+    if not rows:
+        return
+    keys = list(table.primary_key)
+    old = listed(keys, [[row[key.name] for key in keys] for row in rows])
+    conn.execute(sa.delete(table).where(*(key == old.c[key.name] for key in keys)))
+    names = table.columns.keys()
+    copy_rows(conn, table, [[row[name] for name in names] for row in rows])
+
+
+def end_rows(
+    conn: sa.Connection, table: sa.Table, keys: Sequence[str], ended: Sequence[Sequence[int]]
+) -> None:
+    """Note when rows are over; each of `ended` holds the row's keys and then the position."""
+    if not ended:
+        return
+    columns = [*(table.c[key] for key in keys), table.c.recorded_to]
+    over = listed(columns, ended)
+    which = [table.c[key] == over.c[key] for key in keys]
+    conn.execute(sa.update(table).where(*which).values(recorded_to=over.c.recorded_to))
+
+
+def listed(columns: Sequence[sa.Column[Any]], rows: Sequence[Sequence[Any]]) -> sa.FromClause:
+    """Return rows as a relation with columns of these names and types; they travel as one array for each."""
+    arrays = [
+        sa.bindparam(None, list(values), type_=ARRAY(column.type), unique=True)
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True)
+    ]
+    names = [sa.column(column.name, column.type) for column in columns]
+    return sa.func.unnest(*arrays).table_valued(*names, name="listed").render_derived()
+
+
+def packed_arrays(values: NDArray[Any], sizes: NDArray[np.int64]) -> Iterator[bytes]:
+    """Cut integers into arrays of these sizes, each in the binary form of a Postgres array."""
+    width = values.dtype.itemsize
+    packed = np.empty(len(values), dtype=[("size", ">i4"), ("value", f">i{width}")])
+    packed["size"], packed["value"] = width, values
+    content, end, oid = packed.tobytes(), 0, _INTEGER_OIDS[width]
+    for size in sizes.tolist():
+        start, end = end, end + size * packed.itemsize
+        header = _ARRAY_HEADER.pack(1, 0, oid, size, 1) if size else _EMPTY_ARRAY_HEADER.pack(0, 0, oid)
+        yield header + content[start:end]
 
 
 def _packing(column_type: sa.types.TypeEngine[Any]) -> Callable[[Any], bytes] | None:
@@ -95,6 +148,10 @@ def schema_of(conn: sa.Connection, table: sa.Table) -> str:
     assert table.schema is not None
     names: Mapping[str, str] = conn.get_execution_options().get("schema_translate_map", {})
     return names.get(table.schema, table.schema)
+
+
+def _sent_as(column_type: sa.types.TypeEngine[Any], value: Any) -> str:
+    return "bytea" if isinstance(value, bytes) else _type_name(column_type)
 
 
 def _type_name(column_type: sa.types.TypeEngine[Any]) -> str:

@@ -76,7 +76,7 @@ def of_turn(source: str, turn: Turn, ordinal: int, session: str | None, store_ke
     """Cut a turn's text, anew at each of its parts; the blank line between two parts ends the first."""
     equal: Counter[str] = Counter()
     moment = parse(turn.at)
-    found = []
+    found: list[Draft] = []
     for part_type, start, end, text in _pieces(turn):
         found.append(
             Draft(

@@ -18,6 +18,8 @@ from chronofile.projections.instant import recipe_of
 
 BATCH_PASSAGES = 64
 """One transaction's worth, about a second: what a killed process loses, and what a page may wait for."""
+UNIT_TOLERANCE = 0.02
+"""How far from 1 a vector's norm may be."""
 
 log = structlog.get_logger(__name__)
 
@@ -110,7 +112,11 @@ def _write(conn: sa.Connection, found: vectors.Tables, embedder: Embedder, waiti
 
 
 def _embedded(embedder: Embedder, texts: list[str]) -> NDArray[np.float16]:
-    fresh = embedder.embed(texts)
-    if fresh.shape != (len(texts), embedder.dimension) or not bool(np.isfinite(fresh).all()):
-        raise WrongVectors(f"{embedder.identity}: shape {fresh.shape}")
+    fresh = np.asarray(embedder.embed(texts))
+    if fresh.shape != (len(texts), embedder.dimension):
+        raise WrongVectors(f"{embedder.identity}: shape {fresh.shape} for {len(texts)} texts")
+    norms = np.linalg.norm(fresh, axis=1)
+    # What is not a number is not within the tolerance either.
+    if not bool(np.all(np.abs(norms - 1) <= UNIT_TOLERANCE)):
+        raise WrongVectors(f"{embedder.identity}: norms from {norms.min()} to {norms.max()}")
     return fresh.astype(np.float16)

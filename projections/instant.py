@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ from chronofile.domain.envelope import Page
 from chronofile.domain.ports import StaticVectors
 from chronofile.domain.times import own_clock
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_rows
+from chronofile.projections.bulk import copy_rows, end_rows
 from chronofile.projections.projection import FOREVER, Projection
 from chronofile.projections.recipe import RECIPE, embedding_text
 
@@ -49,29 +48,18 @@ def instant_projection(static: StaticVectors) -> Projection:
 
 
 def _apply(static: StaticVectors, conn: sa.Connection, page: Page) -> None:
-    began = conn.execute(passages.fresh(page.after, page.position)).all()
-    tokens = static.tokens([recipe_of(row) for row in began])
-    vectors = static.pool(tokens).astype(np.float16) if began else []
-    rows = [
-        (row.no, row.scope_no, row.recorded_from, FOREVER, vector, np.array(ids, dtype="<u2").tobytes())
-        for row, vector, ids in zip(began, vectors, tokens, strict=True)
-    ]
-    copy_rows(conn, instant, rows)
-    end(conn, instant, conn.execute(passages.ended(page.after, page.position)).all())
+    if began := conn.execute(passages.fresh(page.after, page.position)).all():
+        tokens = static.tokens([recipe_of(row) for row in began])
+        vectors = static.pool(tokens).astype(np.float16)
+        rows = [
+            (row.no, row.scope_no, row.recorded_from, FOREVER, vector, np.array(ids, dtype="<u2").tobytes())
+            for row, vector, ids in zip(began, vectors, tokens, strict=True)
+        ]
+        copy_rows(conn, instant, rows)
+    end_rows(conn, instant, ["passage_no"], passages.ended_rows(conn, page))
 
 
 def recipe_of(row: Any) -> str:
     """Return what is embedded of a passage's row."""
     day = own_clock(row.event_time) if row.turn is not None else None
     return embedding_text(row.text, speaker=row.speaker, at=day, title=row.title)
-
-
-def end(conn: sa.Connection, table: sa.Table, ended: Sequence[Any]) -> None:
-    """Note in a table of vectors that passages are over."""
-    if ended:
-        statement = (
-            sa.update(table)
-            .where(table.c.passage_no == sa.bindparam("no"))
-            .values(recorded_to=sa.bindparam("position"))
-        )
-        conn.execute(statement, [{"no": row.no, "position": row.recorded_to} for row in ended])

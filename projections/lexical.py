@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,13 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from chronofile.domain.envelope import Page
 from chronofile.domain.times import own_clock
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_columns, copy_rows
+from chronofile.projections.bulk import copy_columns, copy_rows, listed, packed_arrays
 from chronofile.projections.projection import FOREVER, Projection
 from chronofile.projections.words import passage_terms, term_hash
 
 NAME, VERSION = "lexical", 1
 FREQUENCY_MAX = 2**15 - 1
+TERMS_CACHED_MAX = 200_000
 
 tables = sa.MetaData(schema=NAME)
 
@@ -64,6 +67,9 @@ total = sa.Table(
 """How many passages a scope held after each position that changed it, and how many terms in all."""
 
 
+_hash = lru_cache(maxsize=TERMS_CACHED_MAX)(term_hash)
+
+
 def lexical_projection(language: str) -> Projection:
     """Return the projection for texts of a language: a Snowball language's name, or `simple`."""
     return Projection(
@@ -78,62 +84,53 @@ def lexical_projection(language: str) -> Projection:
 
 def _apply(language: str, conn: sa.Connection, page: Page) -> None:
     began = conn.execute(passages.fresh(page.after, page.position)).all()
-    ended = conn.execute(passages.ended(page.after, page.position)).all()
-    counted = [_counted(row, language) for row in began]
-    _add(conn, began, counted)
-    _end(conn, {row.no: row.recorded_to for row in ended})
+    _add(conn, began, [_counted(row, language) for row in began])
+    _end(conn, passages.ended_rows(conn, page))
     _count(conn, page)
 
 
-def _counted(row: Any, language: str) -> dict[int, int]:
-    """Return how often each term occurs in a passage, by the term's hash."""
-    frequencies: dict[int, int] = {}
+def _counted(row: Any, language: str) -> Counter[str]:
+    """Return how often each term occurs in a passage."""
     day = own_clock(row.event_time) if row.turn is not None else None
-    terms = passage_terms(row.text, speaker=row.speaker, at=day, title=row.title, language=language)
-    for term in terms:
-        key = term_hash(term)
-        frequencies[key] = frequencies.get(key, 0) + 1
-    return frequencies
+    return Counter(passage_terms(row.text, speaker=row.speaker, at=day, title=row.title, language=language))
 
 
-def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[dict[int, int]]) -> None:
-    lengths = [sum(frequencies.values()) for frequencies in counted]
-    repeats = np.array([len(frequencies) for frequencies in counted], dtype=np.int64)
-    frequencies = np.array([n for found in counted for n in found.values()], dtype=np.int64)
+def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[Counter[str]]) -> None:
+    lengths = [found.total() for found in counted]
+    sizes = np.array([len(found) for found in counted], dtype=np.int64)
+    terms = np.fromiter((_hash(term) for found in counted for term in found), np.int64, sizes.sum())
+    counts = np.fromiter(chain.from_iterable(found.values() for found in counted), np.int64, sizes.sum())
+    frequencies = np.minimum(counts, FREQUENCY_MAX).astype(np.int16)
 
     def spread(values: Sequence[int], width: type[np.signedinteger[Any]]) -> Any:
-        return np.repeat(np.array(values, dtype=width), repeats)
+        return np.repeat(np.array(values, dtype=width), sizes)
 
     columns = {
-        "term": np.array([term for found in counted for term in found], dtype=np.int64),
+        "term": terms,
         "scope_no": spread([row.scope_no for row in began], np.int32),
         "passage_no": spread([row.no for row in began], np.int32),
         "length": spread(lengths, np.int32),
-        "frequency": np.minimum(frequencies, FREQUENCY_MAX).astype(np.int16),
+        "frequency": frequencies,
         "recorded_from": spread([row.recorded_from for row in began], np.int64),
-        "recorded_to": spread([FOREVER] * len(began), np.int64),
+        "recorded_to": np.full(len(terms), FOREVER),
     }
     copy_columns(conn, posting, columns)
+    arrays = zip(packed_arrays(terms, sizes), packed_arrays(frequencies, sizes), strict=True)
     rows = [
-        (row.no, row.scope_no, length, list(found), [min(n, FREQUENCY_MAX) for n in found.values()])
-        for row, length, found in zip(began, lengths, counted, strict=True)
+        (row.no, row.scope_no, length, *packed)
+        for row, length, packed in zip(began, lengths, arrays, strict=True)
     ]
     copy_rows(conn, document, rows)
 
 
-def _end(conn: sa.Connection, ended: dict[int, int]) -> None:
+def _end(conn: sa.Connection, ended: Sequence[tuple[int, int]]) -> None:
     if not ended:
         return
-    over = sa.select(
-        sa.func.unnest(sa.bindparam("numbers", type_=ARRAY(sa.Integer))).label("no"),
-        sa.func.unnest(sa.bindparam("positions", type_=ARRAY(sa.BigInteger))).label("position"),
-    ).cte("over")
+    over = listed([document.c.passage_no, posting.c.recorded_to], ended)
     # Through the document's own terms, since the postings are indexed by term.
     gone = (
-        sa.select(
-            over.c.no, over.c.position, document.c.scope_no, sa.func.unnest(document.c.terms).label("term")
-        )
-        .join(document, document.c.passage_no == over.c.no)
+        sa.select(over, document.c.scope_no, sa.func.unnest(document.c.terms).label("term"))
+        .join(document, document.c.passage_no == over.c.passage_no)
         .cte("gone")
     )
     statement = (
@@ -141,11 +138,11 @@ def _end(conn: sa.Connection, ended: dict[int, int]) -> None:
         .where(
             posting.c.term == gone.c.term,
             posting.c.scope_no == gone.c.scope_no,
-            posting.c.passage_no == gone.c.no,
+            posting.c.passage_no == gone.c.passage_no,
         )
-        .values(recorded_to=gone.c.position)
+        .values(recorded_to=gone.c.recorded_to)
     )
-    conn.execute(statement, {"numbers": list(ended), "positions": list(ended.values())})
+    conn.execute(statement)
 
 
 def _count(conn: sa.Connection, page: Page) -> None:
@@ -156,7 +153,7 @@ def _count(conn: sa.Connection, page: Page) -> None:
     over = sa.select(p.c.scope_no, p.c.recorded_to.label("at"), sa.literal(-1).label("sign"), d.c.length)
     changes = sa.union_all(
         began.select_from(joined).where(p.c.recorded_from > page.after, p.c.recorded_from <= page.position),
-        over.select_from(joined).where(p.c.recorded_to > page.after, p.c.recorded_to <= page.position),
+        over.select_from(joined).where(passages.over(page)),
     ).subquery()
     summed = (
         sa.select(
@@ -168,19 +165,27 @@ def _count(conn: sa.Connection, page: Page) -> None:
         .group_by(changes.c.scope_no, changes.c.at)
         .order_by(changes.c.scope_no, changes.c.at)
     )
-    standing = _standing(conn)
+    changed = conn.execute(summed).all()
+    standing = _standing(conn, {row.scope_no for row in changed})
     rows = []
-    for scope_no, at, count, length in conn.execute(summed).all():
+    for scope_no, at, count, length in changed:
         before = standing.get(scope_no, (0, 0))
         standing[scope_no] = (before[0] + int(count), before[1] + int(length))
         rows.append((scope_no, at, *standing[scope_no]))
     copy_rows(conn, total, rows)
 
 
-def _standing(conn: sa.Connection) -> dict[int, tuple[int, int]]:
-    latest = (
-        sa.select(total.c.scope_no, total.c.passages, total.c.length)
-        .distinct(total.c.scope_no)
-        .order_by(total.c.scope_no, total.c.position.desc())
+def _standing(conn: sa.Connection, scopes: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Return each scope's last totals: passages and their length."""
+    if not scopes:
+        return {}
+    wanted = listed([total.c.scope_no], [[no] for no in scopes])
+    last = (
+        sa.select(total.c.passages, total.c.length)
+        .where(total.c.scope_no == wanted.c.scope_no)
+        .order_by(total.c.position.desc())
+        .limit(1)
+        .lateral()
     )
-    return {row.scope_no: (row.passages, row.length) for row in conn.execute(latest)}
+    rows = conn.execute(sa.select(wanted.c.scope_no, last).join(last, sa.true()))
+    return {row.scope_no: (row.passages, row.length) for row in rows}

@@ -9,13 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from chronofile.domain.envelope import Recorded
-from chronofile.projections.bulk import copy_rows
+from chronofile.projections.bulk import copy_rows, end_rows
 from chronofile.projections.drafts import Draft
-from chronofile.projections.passages import Beginning, occurrence, passage, scope
+from chronofile.projections.passages import SEQ_PER_TURN, Beginning, occurrence, passage, scope
 from chronofile.projections.projection import FOREVER
 
 Row = dict[str, Any]
 Place = tuple[int, int, int, int | None, int | None]
+"""Sequence number, span and lines of a passage."""
 
 
 @dataclass(slots=True)
@@ -31,98 +32,101 @@ class _Live:
     occurrence: Row | None = None
 
 
+Turns = dict[str | None, dict[str, _Live]]
+"""What is there of a source, by turn and passage id."""
+
+
 class LivePassages:
-    """Loads what is there by source and turn as it is asked for, and writes all changes at the end."""
+    """Loads what is there by source and turn as it is asked for, and writes all changes at the end.
+
+    Passages are numbered in the order of the log and, within an event, of the text: never in that of a load.
+    """
 
     def __init__(self, conn: sa.Connection) -> None:
         self._conn = conn
-        self._scopes = {row.name: row.no for row in conn.execute(sa.select(scope))}
+        self._scopes = {row.name: row.no for row in conn.execute(sa.select(scope).order_by(scope.c.no))}
         self._scopes_known = len(self._scopes)
         self._next_no = (conn.execute(sa.select(sa.func.max(passage.c.no))).scalar() or 0) + 1
-        self._live: dict[tuple[str, str | None], dict[str, _Live]] = {}
+        self._live: dict[str, Turns] = {}
         self._whole: set[str] = set()
-        self._new: set[str] = set()
         self._rows: list[Row] = []
         self._occurrences: list[Row] = []
-        self._ended: list[Row] = []
-        self._shifted: list[Row] = []
+        self._ended: list[tuple[int, int]] = []
+        self._ended_occurrences: list[tuple[int, int, int]] = []
 
     def is_new(self, source: str) -> None:
         """A source that this page registers has nothing in the tables: spare the look."""
         self._whole.add(source)
-        self._new.add(source)
 
-    def began_here(self, source: str) -> bool:
-        return source in self._new
+    def ordinals(self, source: str, turns: Sequence[str] | None) -> dict[str, int]:
+        """Return the ordinals of those of the turns that are there; of all of them for None."""
+        found = self._load_whole(source) if turns is None else self._load_turns(source, turns)
+        return {
+            turn: next(iter(here.values())).place[0] // SEQ_PER_TURN
+            for turn, here in found.items()
+            if here and turn is not None
+        }
 
     def replace_all(self, source: str, drafts: Sequence[Draft], begin: Beginning) -> None:
         """Make the drafts all that there is of the source."""
-        self._load_whole(source)
-        turns = {turn for owner, turn in self._live if owner == source} | {draft.turn for draft in drafts}
-        self._replace(source, turns, drafts, begin)
+        turns = self._load_whole(source)
+        self._replace(source, [*turns], drafts, begin)
 
     def replace_turns(
         self, source: str, turns: Sequence[str], drafts: Sequence[Draft], begin: Beginning
     ) -> None:
         """Make the drafts all that there is of the given turns; other turns stay."""
         self._load_turns(source, turns)
-        self._replace(source, set(turns), drafts, begin)
+        self._replace(source, turns, drafts, begin)
 
     def end_all(self, source: str, position: int) -> None:
-        self._load_whole(source)
-        for (owner, _), found in self._live.items():
-            if owner == source:
-                for live in found.values():
-                    self._end(live, position)
-                found.clear()
+        for found in self._load_whole(source).values():
+            for live in found.values():
+                self._end(live, position)
+            found.clear()
 
     def rescope(self, source: str, name: str, recorded: Recorded) -> None:
         """End every passage of the source and begin it anew in the other scope."""
-        self._load_whole(source)
-        for (owner, _), found in self._live.items():
-            for live in [*found.values()] if owner == source else []:
-                old = live.row or self._stored(passage, passage.c.no == live.no)
-                place = live.occurrence or self._stored(
-                    occurrence, (occurrence.c.passage_no == live.no) & (occurrence.c.recorded_to == FOREVER)
-                )
-                self._end(live, recorded.position)
-                moved = {
-                    **old,
-                    "no": self._number(),
-                    "scope_no": self._scope(name),
-                    "recorded_from": recorded.position,
-                    "recorded_to": FOREVER,
-                }
-                found[live.id] = self._add(moved, place, live.place)
+        standing = [(found, live) for found in self._load_whole(source).values() for live in found.values()]
+        for found, live in sorted(standing, key=lambda pair: pair[1].place[0]):
+            old = live.row or self._stored(passage, passage.c.no == live.no)
+            where = live.occurrence or self._stored(
+                occurrence, (occurrence.c.passage_no == live.no) & (occurrence.c.recorded_to == FOREVER)
+            )
+            self._end(live, recorded.position)
+            moved = {
+                **old,
+                "no": self._number(),
+                "scope_no": self._scope(name),
+                "recorded_from": recorded.position,
+                "recorded_to": FOREVER,
+            }
+            found[live.id] = self._add(moved, where, live.place)
 
     def flush(self) -> None:
         """Write what this page changed."""
-        new_scopes = [
-            {"no": no, "name": name} for name, no in list(self._scopes.items())[self._scopes_known :]
-        ]
-        if new_scopes:
-            self._conn.execute(sa.insert(scope), new_scopes)
-        for table, ended in ((passage, self._ended), (occurrence, self._shifted)):
-            if ended:
-                self._conn.execute(_end_statement(table), ended)
-        copy_rows(self._conn, passage, [[row[c.name] for c in passage.c] for row in self._rows])
-        copy_rows(self._conn, occurrence, [[row[c.name] for c in occurrence.c] for row in self._occurrences])
+        scopes = [[no, name] for name, no in self._scopes.items()][self._scopes_known :]
+        copy_rows(self._conn, scope, scopes)
+        end_rows(self._conn, passage, ["no"], self._ended)
+        end_rows(self._conn, occurrence, ["passage_no", "recorded_from"], self._ended_occurrences)
+        copy_rows(self._conn, passage, _in_order(passage, self._rows))
+        copy_rows(self._conn, occurrence, _in_order(occurrence, self._occurrences))
 
     def _replace(
         self, source: str, turns: Iterable[str | None], drafts: Sequence[Draft], begin: Beginning
     ) -> None:
-        wanted: dict[str | None, dict[str, Draft]] = {turn: {} for turn in turns}
+        here = self._live.setdefault(source, {})
+        wanted = {(draft.turn, draft.id) for draft in drafts}
+        for turn in turns:
+            found = here.get(turn, {})
+            for identifier in [i for i in found if (turn, i) not in wanted]:
+                self._end(found.pop(identifier), begin.position)
         for draft in drafts:
-            wanted[draft.turn][draft.id] = draft
-        for turn, found in wanted.items():
-            standing = self._live.setdefault((source, turn), {})
-            for identifier in [i for i in standing if i not in found]:
-                self._end(standing.pop(identifier), begin.position)
-            for draft in found.values():
-                if (live := standing.get(draft.id)) is None:
-                    standing[draft.id] = self._begin(draft, begin)
-                elif live.place != _place(draft):
-                    self._shift(live, draft, begin)
+            found = here.setdefault(draft.turn, {})
+            if (live := found.get(draft.id)) is None:
+                found[draft.id] = self._begin(draft, begin)
+            elif live.place != _place(draft):
+                self._shift(live, draft, begin)
 
     def _begin(self, draft: Draft, begin: Beginning) -> _Live:
         row = {
@@ -156,7 +160,7 @@ class LivePassages:
         if live.row is not None:
             live.row["recorded_to"] = position
         else:
-            self._ended.append({"at_no": live.no, "at_from": None, "position": position})
+            self._ended.append((live.no, position))
         self._end_occurrence(live, position)
 
     def _shift(self, live: _Live, draft: Draft, begin: Beginning) -> None:
@@ -170,17 +174,20 @@ class LivePassages:
         if live.occurrence is not None:
             live.occurrence["recorded_to"] = position
         else:
-            self._shifted.append({"at_no": live.no, "at_from": live.occurs_from, "position": position})
+            self._ended_occurrences.append((live.no, live.occurs_from, position))
 
-    def _load_whole(self, source: str) -> None:
+    def _load_whole(self, source: str) -> Turns:
         if source not in self._whole:
             self._whole.add(source)
             self._load(source, passage.c.source == source)
+        return self._live.setdefault(source, {})
 
-    def _load_turns(self, source: str, turns: Sequence[str]) -> None:
-        missing = [turn for turn in turns if (source, turn) not in self._live]
+    def _load_turns(self, source: str, turns: Sequence[str]) -> Turns:
+        here = self._live.setdefault(source, {})
+        missing = [turn for turn in turns if turn not in here]
         if missing and source not in self._whole:
             self._load(source, (passage.c.source == source) & passage.c.turn.in_(missing))
+        return {turn: here.get(turn, {}) for turn in turns}
 
     def _load(self, source: str, which: sa.ColumnElement[bool]) -> None:
         query = (
@@ -188,14 +195,14 @@ class LivePassages:
             .join(occurrence, occurrence.c.passage_no == passage.c.no)
             .where(which, passage.c.recorded_to == FOREVER, occurrence.c.recorded_to == FOREVER)
         )
-        loaded = {key for key in self._live if key[0] == source}
-        for row in self._conn.execute(query).mappings():
-            key = (source, row["turn"])
-            if key in loaded:
+        here = self._live.setdefault(source, {})
+        loaded = set(here)
+        for row in self._conn.execute(query):
+            if row.turn in loaded:
                 continue  # It was loaded with its turn, and may have changed on this page.
-            place = tuple(row[name] for name in ("seq", "span_start", "span_end", "line_first", "line_last"))
-            live = _Live(row["no"], row["id"], source, place, row["recorded_from"])
-            self._live.setdefault(key, {})[row["id"]] = live
+            place = (row.seq, row.span_start, row.span_end, row.line_first, row.line_last)
+            live = _Live(row.no, row.id, source, place, row.recorded_from)
+            here.setdefault(row.turn, {})[row.id] = live
 
     def _stored(self, table: sa.Table, which: sa.ColumnElement[bool]) -> Row:
         return dict(self._conn.execute(sa.select(table).where(which)).mappings().one())
@@ -205,7 +212,13 @@ class LivePassages:
         return self._next_no - 1
 
     def _scope(self, name: str) -> int:
-        return self._scopes.setdefault(name, len(self._scopes) + 1)
+        number: int = self._scopes.setdefault(name, len(self._scopes) + 1)
+        return number
+
+
+def _in_order(table: sa.Table, rows: Sequence[Row]) -> list[list[Any]]:
+    names = table.columns.keys()
+    return [[row[name] for name in names] for row in rows]
 
 
 def _place(draft: Draft) -> Place:
@@ -226,11 +239,3 @@ def _occurrence(no: int, where: Row, place: Place, position: int) -> Row:
         "recorded_from": position,
         "recorded_to": FOREVER,
     }
-
-
-def _end_statement(table: sa.Table) -> sa.Update:
-    number = table.c.no if table is passage else table.c.passage_no
-    which = number == sa.bindparam("at_no")
-    if table is occurrence:
-        which &= table.c.recorded_from == sa.bindparam("at_from")
-    return sa.update(table).where(which).values(recorded_to=sa.bindparam("position"))

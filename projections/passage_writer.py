@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
 
 from chronofile.domain import streams
 from chronofile.domain.codec import dumps
@@ -28,6 +28,7 @@ from chronofile.domain.formats import FORMATS
 from chronofile.domain.identity import storable
 from chronofile.domain.turns import Folded, Turn
 from chronofile.projections import drafts, passages
+from chronofile.projections.bulk import copy_rows, replace_rows
 from chronofile.projections.drafts import Draft
 from chronofile.projections.live_passages import LivePassages
 from chronofile.projections.projection import Projection
@@ -92,20 +93,24 @@ class _Writer:
         self._sources = _load_sources(conn, page)
         self._directories = {row.path: row.scope for row in conn.execute(sa.select(passages.directory))}
         self._live = LivePassages(conn)
+        self._mapped: dict[str, str] = {}
         self._turns: dict[tuple[str, str], dict[str, Any]] = {}
+        self._new: set[str] = set()
         self._failures: list[dict[str, Any]] = []
-        self._omissions: Counter[tuple[str, str]] = Counter()
+        self._omissions: dict[str, Counter[str]] = {}
 
     def write(self, recorded: Recorded) -> None:
         match recorded.event:
             case DirectoryMapped() as event:
-                self._directories[self._text(event.directory)] = streams.id_of(recorded.stream)
+                self._mapped[self._text(event.directory)] = streams.id_of(recorded.stream)
+                self._directories |= self._mapped
             case SourceRegistered() as event:
                 identifier = streams.id_of(recorded.stream)
                 uri = storable(self._text(event.uri)) or ""
                 self._sources[identifier] = _Source(
                     identifier, event.kind, event.scope, uri, storable(event.session)
                 )
+                self._new.add(identifier)
                 self._live.is_new(identifier)
             case RevisionCaptured() as event:
                 self._revise(recorded, event)
@@ -121,55 +126,69 @@ class _Writer:
 
     def flush(self) -> None:
         self._live.flush()
-        upsert(self._conn, passages.turn, list(self._turns.values()))
-        upsert(self._conn, passages.failure, self._failures)
+        replace_rows(self._conn, passages.turn, list(self._turns.values()))
+        replace_rows(self._conn, passages.failure, self._failures)
         sources = [
             {name: getattr(found, name) for name in found.__slots__} for found in self._sources.values()
         ]
-        upsert(self._conn, passages.source, sources)
-        mapped = [{"path": path, "scope": scope} for path, scope in self._directories.items()]
-        upsert(self._conn, passages.directory, mapped)
-        counted = [{"source": s, "record": r, "count": n} for (s, r), n in sorted(self._omissions.items())]
-        upsert(self._conn, passages.omission, counted, adding="count")
+        replace_rows(self._conn, passages.source, sources)
+        mapped = [{"path": path, "scope": scope} for path, scope in self._mapped.items()]
+        replace_rows(self._conn, passages.directory, mapped)
+        omission = passages.omission
+        if counted_before := self._omissions.keys() - self._new:
+            self._conn.execute(sa.delete(omission).where(omission.c.source.in_(counted_before)))
+        counted = [(s, r, n) for s, records in self._omissions.items() for r, n in sorted(records.items())]
+        copy_rows(self._conn, omission, counted)
 
     def _revise(self, recorded: Recorded, event: RevisionCaptured) -> None:
         found = self._change(recorded, revision=event.revision)
-        content = self._contents.get(event.content)
+        content, is_whole = self._contents.get(event.content), event.start == 0
         if content is None:
-            return  # It was erased: there is no text any more.
-        text, undecodable = decode(content, event.encoding)
-        if undecodable:
-            self._omissions[found.id, "undecodable bytes"] += undecodable
+            self._erased(recorded, found, is_whole=is_whole)
+            return
+        try:
+            text, undecodable = decode(content, event.encoding)
+        except LookupError:
+            self._fail(recorded, found, f"the encoding {event.encoding} is not known here")
+            return
+        if is_whole or undecodable:
+            self._omit(found.id, {"undecodable bytes": undecodable}, is_whole=is_whole)
         if found.kind == "file":
             name, topic = self._place(found)
             pieces = drafts.of_file(found.id, name, text, event.event_time, self._store_key)
             self._live.replace_all(found.id, pieces, self._begin(recorded, found, topic))
         elif (fold := FORMATS.get(event.format)) is None:
-            self._failures.append(_failure(recorded, found, f"the format {event.format} is not known here"))
+            self._fail(recorded, found, f"the format {event.format} is not known here")
         else:
-            state = None if event.start == 0 else passages.state_of(found.fold_state)
+            state = None if is_whole else passages.state_of(found.fold_state)
             folded = fold.fold(state, [line for line in text.split("\n") if line])
-            self._take(recorded, found, folded, whole=event.start == 0)
+            self._take(recorded, found, folded, is_whole=is_whole)
 
-    def _take(self, recorded: Recorded, found: _Source, folded: Folded, *, whole: bool) -> None:
+    def _erased(self, recorded: Recorded, found: _Source, *, is_whole: bool) -> None:
+        """There is no text any more; what a whole revision took the place of is over all the same."""
+        if is_whole:
+            self._live.end_all(found.id, recorded.position)
+            self._sources[found.id] = replace(found, fold_state=None)
+
+    def _take(self, recorded: Recorded, found: _Source, folded: Folded, *, is_whole: bool) -> None:
         """Take in the turns of a range; a whole revision begins the source anew."""
         begin = self._begin(recorded, found, None)
-        known = {} if whole else self._ordinals(found.id, [turn.key for turn in folded.turns])
+        keys = [turn.key for turn in folded.turns]
+        known = self._live.ordinals(found.id, None if is_whole else keys)
+        if is_whole and not _keeps_order(keys, known):
+            known = {}
         count, pieces = found.turns, list[Draft]()
         for turn in folded.turns:
             ordinal = known.get(turn.key, count)
             count = max(count, ordinal + 1)
             self._turns[found.id, turn.key] = _turn_row(found, turn, ordinal)
             pieces += drafts.of_turn(found.id, turn, ordinal, found.session, self._store_key)
-        if whole:
+        if is_whole:
             self._live.replace_all(found.id, pieces, begin)
         else:
-            self._live.replace_turns(found.id, [turn.key for turn in folded.turns], pieces, begin)
-            self._live.replace_turns(found.id, folded.removed, [], begin)
-        for record, number in (folded.unknown or {}).items():
-            self._omissions[found.id, storable(f"unknown record: {record}") or ""] += number
-        if folded.unreadable:
-            self._omissions[found.id, "unreadable records"] += folded.unreadable
+            self._live.replace_turns(found.id, [*keys, *folded.removed], pieces, begin)
+        unknown = {f"unknown record: {record}": number for record, number in (folded.unknown or {}).items()}
+        self._omit(found.id, {**unknown, "unreadable records": folded.unreadable})
         self._sources[found.id] = replace(
             self._sources[found.id], fold_state=dumps_state(folded), turns=count
         )
@@ -184,19 +203,30 @@ class _Writer:
             position=recorded.position,
         )
 
-    def _ordinals(self, source: str, keys: Sequence[str]) -> dict[str, int]:
-        here = {key: self._turns[source, key]["ordinal"] for key in keys if (source, key) in self._turns}
-        missing = [key for key in keys if key not in here]
-        if missing and not self._live.began_here(source):
-            query = sa.select(passages.turn.c.key, passages.turn.c.ordinal).where(
-                passages.turn.c.source == source, passages.turn.c.key.in_(missing)
-            )
-            here |= {row.key: row.ordinal for row in self._conn.execute(query)}
-        return here
+    def _omit(self, source: str, counted: Mapping[str, int], *, is_whole: bool = False) -> None:
+        """Count what gave no turn; the count of a source begins anew with each whole revision."""
+        if is_whole:
+            self._omissions[source] = Counter()
+        elif source not in self._omissions:
+            stored = sa.select(passages.omission).where(passages.omission.c.source == source)
+            self._omissions[source] = Counter({r.record: r.count for r in self._conn.execute(stored)})
+        for record, number in counted.items():
+            if number:
+                self._omissions[source][storable(record) or ""] += number
+
+    def _fail(self, recorded: Recorded, found: _Source, reason: str) -> None:
+        self._failures.append(
+            {
+                "source": found.id,
+                "revision": found.revision,
+                "reason": reason,
+                "recorded_from": recorded.position,
+            }
+        )
 
     def _place(self, found: _Source) -> tuple[str, str | None]:
         """Return a file's name within its scope, and its topic: the first folders of that name."""
-        path = unquote(urlsplit(found.uri).path)
+        path = unquote(urlsplit(found.uri).path, errors="surrogateescape")
         roots = [root for root, scope in self._directories.items() if scope == found.scope]
         inside = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
         name = path[len(max(inside, key=len).rstrip("/")) + 1 :] if inside else path.rpartition("/")[2]
@@ -210,22 +240,6 @@ class _Writer:
 
     def _text(self, key: str) -> str:
         return self._contents.get(key, b"").decode("utf-8", "surrogatepass")
-
-
-def upsert(
-    conn: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, adding: str | None = None
-) -> None:
-    """Insert rows, or overwrite those with the same primary key; the column `adding` is added to instead."""
-    if not rows:
-        return
-    statement = insert(table)
-    keys = [column.name for column in table.primary_key]
-    changes: dict[str, Any] = {
-        column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys
-    }
-    if adding is not None:
-        changes[adding] = table.c[adding] + statement.excluded[adding]
-    conn.execute(statement.on_conflict_do_update(index_elements=keys, set_=changes), list(rows))
 
 
 def dumps_state(folded: Folded) -> str:
@@ -247,10 +261,9 @@ def _turn_row(found: _Source, turn: Turn, ordinal: int) -> dict[str, Any]:
     }
 
 
-def _failure(recorded: Recorded, found: _Source, reason: str) -> dict[str, Any]:
-    return {
-        "source": found.id,
-        "revision": found.revision,
-        "reason": reason,
-        "recorded_from": recorded.position,
-    }
+def _keeps_order(keys: Sequence[str], known: Mapping[str, int]) -> bool:
+    """Tell whether the turns that were there before come first, in the order that they had."""
+    before = [known.get(key) for key in keys]
+    count = len(before) - before.count(None)
+    standing = [ordinal for ordinal in before[:count] if ordinal is not None]
+    return len(standing) == count and all(a < b for a, b in pairwise(standing))

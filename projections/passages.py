@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from chronofile.domain.envelope import Page
 from chronofile.projections.projection import FOREVER, Verbatim, alive
 
 NAME, VERSION = "passages", 1
@@ -142,10 +143,20 @@ def fresh(position_from: int, position_to: int) -> sa.Select[Any]:
     return sa.select(passage).where(began).order_by(passage.c.no)
 
 
-def ended(position_from: int, position_to: int) -> sa.Select[tuple[int, int]]:
-    """Select (no, recorded_to) of the passages that ended in `(from, to]`: what a dependent has to close."""
-    over = sa.and_(passage.c.recorded_to > position_from, passage.c.recorded_to <= position_to)
-    return sa.select(passage.c.no, passage.c.recorded_to).where(over).order_by(passage.c.no)
+def over(page: Page) -> sa.ColumnElement[bool]:
+    """The passages that ended on a page."""
+    # The last condition is the partial index's own, without which a prepared statement cannot use it.
+    return sa.and_(
+        passage.c.recorded_to > page.after,
+        passage.c.recorded_to <= page.position,
+        passage.c.recorded_to < sa.literal_column(str(FOREVER)),
+    )
+
+
+def ended_rows(conn: sa.Connection, page: Page) -> list[tuple[int, int]]:
+    """Return (no, recorded_to) of the passages that ended on a page: what a dependent has to close."""
+    query = sa.select(passage.c.no, passage.c.recorded_to).where(over(page)).order_by(passage.c.no)
+    return [(row.no, row.recorded_to) for row in conn.execute(query)]
 
 
 def live(position: int) -> sa.ColumnElement[bool]:

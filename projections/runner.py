@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import psycopg
 import sqlalchemy as sa
 import structlog
 
@@ -52,36 +53,42 @@ def catch_up(
 
     A projection whose checkpoint another process holds is left to it, and one that this process's code or
     configuration does not match is left alone. `deadline_s` is a time of `time.monotonic()`; `tick` hears
-    of each page. Raises ProjectionStopped at an event that cannot be applied.
+    of each page. Raises ProjectionStopped where an event cannot be applied, once the others are caught up.
     """
     at_head = True
+    stopped: ProjectionStopped | None = None
     for projection in projections:
-        while (moved := step(engine, events, projection, limits)) is not None and moved:
-            tick(projection.name, moved)
-            if time.monotonic() > deadline_s:
-                return False
-        at_head = at_head and moved is not None
+        try:
+            while (moved := step(engine, events, projection, limits)) is not None and moved:
+                tick(projection.name, moved)
+                if time.monotonic() > deadline_s:
+                    return False
+        except ProjectionStopped as error:
+            stopped = stopped or error
+        else:
+            at_head = at_head and moved is not None
+    if stopped is not None:
+        raise stopped
     return at_head
 
 
 def step(engine: sa.Engine, events: Events, projection: Projection, limits: Limits) -> int | None:
     """Apply the next page of the serving generation, and its checkpoint with it, in one transaction.
 
-    Returns the new checkpoint, 0 when there was nothing to do, None when another process is at it.
+    Returns the new checkpoint, 0 when there was nothing to do, None when another process is at it. A page
+    that cannot be applied is halved until what is left is the event that is to blame.
     """
     try:
-        return _step(engine, events, projection, limits)
-    except sa.exc.OperationalError:
+        moved = _step(engine, events, projection, limits)
+    except (sa.exc.OperationalError, psycopg.OperationalError):
+        # The database is away, or busy: nothing is known of the events.
         raise
     except Exception as error:
         if limits.events > 1:
-            return step(engine, events, projection, Limits(events=1))
-        position = _stopped_at(engine, events, projection)
-        reason = f"{type(error).__name__}: {error}".split("\n", 1)[0]
-        with engine.connect() as conn:
-            number = control.read_active(conn)[projection.name].id
-        control.record_error(engine, number, position, reason)
-        raise ProjectionStopped(projection.name, position, reason) from error
+            return step(engine, events, projection, replace(limits, events=limits.events // 2))
+        raise _stopped(engine, events, projection, error) from error
+    log.debug("page applied", projection=projection.name, position=moved)
+    return moved
 
 
 def _step(engine: sa.Engine, events: Events, projection: Projection, limits: Limits) -> int | None:
@@ -106,7 +113,6 @@ def _step(engine: sa.Engine, events: Events, projection: Projection, limits: Lim
             .where(control.generation.c.id == mine.id)
             .values(position=page.position, error=None, error_position=None)
         )
-    log.debug("page applied", projection=projection.name, position=page.position, events=len(page.events))
     return page.position
 
 
@@ -151,8 +157,14 @@ def _content_size(event: Recorded) -> int:
     return captured.end - captured.start if isinstance(captured, RevisionCaptured) else 0
 
 
-def _stopped_at(engine: sa.Engine, events: Events, projection: Projection) -> int:
+def _stopped(
+    engine: sa.Engine, events: Events, projection: Projection, error: Exception
+) -> ProjectionStopped:
+    """Note with the generation which event stopped it, and return what to raise."""
+    reason = f"{type(error).__name__}: {error}".split("\n", 1)[0]
     with engine.connect() as conn:
         mine = control.read_active(conn)[projection.name]
         page = _page(conn, events, mine, mine.position, Limits(events=1))
-    return page.position if page else mine.position
+    position = page.position if page else mine.position
+    control.record_error(engine, mine.id, position, reason)
+    return ProjectionStopped(projection.name, position, reason)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
 
 from chronofile.domain import streams
 from chronofile.domain.envelope import Page, Recorded
@@ -23,7 +22,8 @@ from chronofile.domain.events import (
     SourceRemoved,
     SourceRescoped,
 )
-from chronofile.projections.passage_writer import Contents, upsert
+from chronofile.projections.bulk import replace_rows
+from chronofile.projections.passage_writer import Contents
 from chronofile.projections.projection import Projection, Verbatim
 
 NAME, VERSION = "sources", 1
@@ -84,18 +84,11 @@ def _apply(contents: Contents, conn: sa.Connection, page: Page) -> None:
     rows: dict[sa.Table, dict[Any, dict[str, Any]]] = {t: {} for t in (source, file, scope, directory, batch)}
     rows[source] = _load(conn, source, "source", page)
     rows[batch] = _load(conn, batch, "batch", page)
+    decoded = {key: text.decode("utf-8", "surrogatepass") for key, text in texts.items()}
     for recorded in page.events:
-        _write(rows, recorded, {key: text.decode("utf-8", "surrogatepass") for key, text in texts.items()})
+        _write(rows, recorded, decoded)
     for table, found in rows.items():
-        upsert_all(conn, table, list(found.values()))
-
-
-def upsert_all(conn: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert or overwrite; a table that is all key has nothing to overwrite."""
-    if len(table.primary_key) < len(table.columns):
-        upsert(conn, table, rows)
-    elif rows:
-        conn.execute(insert(table).on_conflict_do_nothing(), list(rows))
+        replace_rows(conn, table, list(found.values()))
 
 
 def _named(page: Page) -> list[str]:

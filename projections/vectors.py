@@ -16,9 +16,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chronofile.domain.envelope import Page
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_rows
+from chronofile.projections.bulk import copy_rows, end_rows
 from chronofile.projections.control import control
-from chronofile.projections.instant import end, recipe_of
+from chronofile.projections.instant import recipe_of
 from chronofile.projections.projection import FOREVER, Projection
 from chronofile.projections.recipe import RECIPE
 
@@ -137,7 +137,7 @@ def _apply(tables: Tables, model: str, conn: sa.Connection, page: Page) -> None:
             waiting.append((*place, len(row.text)))
     copy_rows(conn, tables.vector, ready)
     copy_rows(conn, tables.pending, waiting)
-    ended = conn.execute(passages.ended(page.after, page.position)).all()
+    ended = passages.ended_rows(conn, page)
     # The backlog first: whoever embeds one of these holds its row, and has written its vector once we go on.
-    end(conn, tables.pending, ended)
-    end(conn, tables.vector, ended)
+    end_rows(conn, tables.pending, ["passage_no"], ended)
+    end_rows(conn, tables.vector, ["passage_no"], ended)

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from chronofile.projections.passages import occurrence, passage
 from chronofile.projections.projection import alive
 from chronofile.query.people import asks_of_self, named_person
-from chronofile.query.question import Within
+from chronofile.query.question import Within, one_of
 from chronofile.query.scores import Ints
 
 NEIGHBOURS = 2
@@ -39,7 +38,10 @@ class Pool:
     named: NDArray[np.bool_]
     self_said: NDArray[np.bool_]
     spans: tuple[Hashable, ...]
-    """Equal for two passages that are the same words of the same turn, in whichever file."""
+    """Equal for two passages that are the same words of the same turn at the same time, in whichever file.
+
+    Turns that are merely numbered have equal keys in many sessions: without a time a passage equals itself alone.
+    """
 
 
 def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int]) -> Pool:
@@ -48,7 +50,7 @@ def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int
     numbers = tuple(dict.fromkeys([*found, *(no for chain in links.values() for no in chain if no)]))
     index = {number: i for i, number in enumerate(numbers)}
     previous, following = _chains(links, index)
-    rows = {row.no: row for row in conn.execute(_facts(within, numbers))}
+    rows = {row.no: row for row in conn.execute(_facts(within, numbers)).all()}
     sources: dict[str, int] = {}
     about_asker = asks_of_self(question)
     speakers = [row.speaker for row in rows.values() if row.speaker]
@@ -64,7 +66,8 @@ def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int
         named=np.array([person is not None and row.speaker == person for row in ordered], dtype=np.bool_),
         self_said=np.array([about_asker and row.role == USER for row in ordered], dtype=np.bool_),
         spans=tuple(
-            row.no if row.turn is None else (row.turn, row.event_time, row.digest) for row in ordered
+            row.no if row.turn is None or row.event_time is None else (row.turn, row.event_time, row.digest)
+            for row in ordered
         ),
     )
 
@@ -86,10 +89,10 @@ def _links(conn: sa.Connection, position: int, found: Sequence[int]) -> dict[int
 
     query = (
         sa.select(here.c.passage_no, side(after=False).label("before"), side(after=True).label("after"))
-        .where(here.c.passage_no == sa.any_(sa.literal(list(found), type_=ARRAY(sa.Integer))))
+        .where(one_of(here.c.passage_no, found))
         .where(alive(here, position))
     )
-    return {row.passage_no: [*_padded(row.before), *_padded(row.after)] for row in conn.execute(query)}
+    return {row.passage_no: [*_padded(row.before), *_padded(row.after)] for row in conn.execute(query).all()}
 
 
 def _padded(numbers: Sequence[int] | None) -> list[int | None]:
@@ -122,7 +125,7 @@ def _facts(within: Within, numbers: Sequence[int]) -> sa.Select[Any]:
         sa.func.md5(text).label("digest"),
         sa.func.substring(text, sa.func.greatest(size - TAIL_BYTES + 1, 1)).label("tail"),
         within.passages().label("eligible"),
-    ).where(passage.c.no == sa.any_(sa.literal(list(numbers), type_=ARRAY(sa.Integer))))
+    ).where(one_of(passage.c.no, numbers))
 
 
 def _asks(tail: bytes) -> bool:

@@ -15,6 +15,7 @@ from chronofile.domain.scopes import GLOBAL, scope_of
 from chronofile.projections import control, embedding, passages, sources, vectors
 from chronofile.projections.passages import failure, occurrence, passage
 from chronofile.projections.projection import FOREVER, alive
+from chronofile.query import legs
 from chronofile.query.answer import Context
 from chronofile.query.hits import hits
 
@@ -182,15 +183,17 @@ def counts(engine: sa.Engine) -> Counts:
     """Count passages, vectors, sources and bytes as they are now."""
     with _reading(engine) as conn:
         serving = control.read_active(conn)
-        vector = embedding.tables(serving).vector
+        tables = legs.vector_tables(serving)
         entries = sources.source
         by_scope = sa.select(entries.c.scope, sa.func.sum(entries.c.bytes)).where(
             entries.c.state == "captured"
         )
         return Counts(
             passages=_count(conn, passage.c.recorded_to == FOREVER, passage),
-            vectors=_count(conn, vector.c.recorded_to == FOREVER, vector),
-            pending_vectors=embedding.pending(conn, serving),
+            vectors=0
+            if tables is None
+            else _count(conn, tables.vector.c.recorded_to == FOREVER, tables.vector),
+            pending_vectors=0 if tables is None else embedding.pending(conn, serving),
             sources=_count(conn, entries.c.state == "captured", entries),
             rejected=_count(conn, entries.c.rejection.is_not(None), entries),
             bytes={name: int(size) for name, size in conn.execute(by_scope.group_by(entries.c.scope))},
@@ -198,9 +201,10 @@ def counts(engine: sa.Engine) -> Counts:
 
 
 def vector_configuration(engine: sa.Engine) -> dict[str, Any]:
-    """Return what the serving generation of vectors was built with."""
+    """Return what the serving generation of vectors was built with; nothing where none serves."""
     with engine.connect() as conn:
-        return dict(control.read_active(conn)[vectors.NAME].configuration)
+        serving = control.read_active(conn)
+    return dict(serving[vectors.NAME].configuration) if vectors.NAME in serving else {}
 
 
 @contextmanager

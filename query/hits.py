@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from chronofile.domain.times import parse
 from chronofile.projections import sources
 from chronofile.projections.passages import occurrence, passage, scope, turn
 from chronofile.projections.projection import alive
 from chronofile.query.answer import Hit, HitSource, Stage
+from chronofile.query.question import one_of
 
 
 def hits(
@@ -26,7 +26,7 @@ def hits(
     stages: Mapping[int, Mapping[str, Stage]] | None = None,
 ) -> list[Hit]:
     """Load passages as of a position, in the order given; `at` is the moment by which ages count."""
-    rows = {row.no: row for row in conn.execute(_loaded(numbers, position))}
+    rows = {row.no: row for row in conn.execute(_loaded(numbers, position)).all()} if numbers else {}
     return [
         _hit(rows[number], at, (scores or {}).get(number, 0.0), (stages or {}).get(number))
         for number in numbers
@@ -59,7 +59,7 @@ def _loaded(numbers: Sequence[int], position: int) -> sa.Select[Any]:
             sources.source.c.format,
         )
         .select_from(joined)
-        .where(passage.c.no == sa.any_(sa.literal(list(numbers), type_=ARRAY(sa.Integer))))
+        .where(one_of(passage.c.no, numbers))
     )
 
 

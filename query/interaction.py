@@ -40,9 +40,9 @@ def token_weights(question: Sequence[int], background: Tokens) -> Floats:
     all passages of a scope nothing is lost.
     """
     n = len(background)
-    owner = np.repeat(np.arange(n), np.diff(background.starts))
-    df = [len(np.unique(owner[background.ids == token])) for token in question]
-    return idf(df, n)
+    places = np.flatnonzero(np.isin(background.ids, np.asarray(question, dtype=np.int64)))
+    held, owners = background.ids[places], np.repeat(np.arange(n), np.diff(background.starts))[places]
+    return idf([len(np.unique(owners[held == token])) for token in question], n)
 
 
 def best_matches(

@@ -6,8 +6,9 @@ for is fixed, so that what is found does not depend on how many hits are asked f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from chronofile.projections import vectors
+from chronofile.projections.control import Generation
 from chronofile.projections.instant import instant
 from chronofile.projections.lexical import document, posting, total
 from chronofile.projections.passages import passage
 from chronofile.projections.vectors import Tables
-from chronofile.query.question import Within
+from chronofile.query.question import Within, one_of
 from chronofile.query.scores import BM25_B, BM25_K1, Floats, bm25, idf
 
 DEPTH = 100
@@ -28,11 +31,20 @@ BACKGROUND = 512
 EXACT_MAX = 20_000
 """Up to so many passages in scope vectors are compared one by one; beyond, the HNSW index is asked."""
 HNSW_EF_SEARCH = 200
+HNSW_TUPLES_MAX = 100_000
 POSTINGS_MAX = 20_000
 """The rarest terms find candidates, until together they have so many postings; the others only score."""
 OVERFETCH = 3
 
 Vector = NDArray[np.float32]
+
+_SETTINGS: Mapping[str, str] = {
+    # A plan that was made without the parameters takes every scope for an average one.
+    "plan_cache_mode": "force_custom_plan",
+    "hnsw.ef_search": str(HNSW_EF_SEARCH),
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": str(HNSW_TUPLES_MAX),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +61,41 @@ class Terms:
         return idf(self.df, self.n)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the vectors say of some passages, in their order: cosines, NaN where there is no vector, and token ids."""
+
+    dense: Floats
+    instant: Floats
+    tokens: Sequence[NDArray[np.uint16]]
+
+
+def settle(conn: sa.Connection) -> None:
+    """Have the statements of this transaction planned for their own parameters, and the vector index read well."""
+    conn.execute(sa.select(*(sa.func.set_config(name, value, True) for name, value in _SETTINGS.items())))
+
+
+def vector_tables(serving: Mapping[str, Generation]) -> Tables | None:
+    """Return the tables of the serving generation of transformer vectors, None where none serves."""
+    found = serving.get(vectors.NAME)
+    return None if found is None else _tables_of(int(found.configuration["dimension"]))
+
+
+def waiting(conn: sa.Connection, within: Within, tables: Tables, applied: int) -> int:
+    """Count the passages in scope that have no transformer vector yet; `applied` is how far that projection is."""
+    backlog = sa.select(sa.func.count()).where(within.holds(tables.pending)).scalar_subquery()
+    unseen = sa.select(sa.func.count()).where(within.holds(passage), passage.c.recorded_from > applied)
+    return int(conn.execute(sa.select(backlog + unseen.scalar_subquery())).scalar_one())
+
+
 def weigh(conn: sa.Connection, within: Within, keys: Sequence[int]) -> Terms:
     """Count the terms among the passages that the question is about, and no others."""
     n, length = _totals(conn, within)
-    query = sa.select(posting.c.term, sa.func.count()).where(posting.c.term.in_(keys), within.holds(posting))
+    asked = one_of(posting.c.term, keys)
+    query = sa.select(posting.c.term, sa.func.count()).where(asked, within.holds(posting))
     if within.narrow:
         query = query.where(posting.c.passage_no.in_(within.numbers()))
-    df = {row[0]: int(row[1]) for row in conn.execute(query.group_by(posting.c.term))}
+    df = {row[0]: int(row[1]) for row in conn.execute(query.group_by(posting.c.term)).all()}
     return Terms(tuple(keys), tuple(df.get(key, 0) for key in keys), n, length / n if n else 0.0)
 
 
@@ -90,61 +130,74 @@ def by_words(conn: sa.Connection, within: Within, terms: Terms) -> list[int]:
         "weights": [float(terms.idf[i]) for i in chosen],
         "average": terms.average_length or 1.0,
     }
-    found = [row.passage_no for row in conn.execute(query, values)]
+    found = [row.passage_no for row in conn.execute(query, values).all()]
     if not partial or not found:
         return found
     exact = word_scores(conn, terms, found)
     return [found[i] for i in np.argsort(-exact, kind="stable")[:DEPTH]]
 
 
-def by_vectors(conn: sa.Connection, within: Within, tables: Tables, question: Vector) -> list[int]:
-    """Return the passages whose transformer vectors are nearest to the question's, best first."""
+def by_vectors(conn: sa.Connection, within: Within, tables: Tables, question: Vector, n: int) -> list[int]:
+    """Return the passages whose transformer vectors are nearest to the question's, best first.
+
+    `n` is how many passages the question is about. With many of them the HNSW index is asked; it gives up
+    where few of those that it meets are in scope, and then the vectors are compared one by one.
+    """
+    if within.narrow or n <= EXACT_MAX:
+        return _numbers(conn, nearest(within, tables, question))
+    found = _numbers(conn, nearest_by_index(within, tables, question))
+    return found if len(found) == DEPTH else _numbers(conn, nearest(within, tables, question))
+
+
+def nearest(within: Within, tables: Tables, question: Vector) -> sa.Select[tuple[int]]:
+    """Select the passages with the nearest vectors, compared one by one."""
     vector = tables.vector
-    distance = vector.c.vector.max_inner_product(question)
-    query = sa.select(vector.c.passage_no).where(within.holds(vector)).limit(DEPTH)
+    # The sum keeps the planner from the HNSW index, which finds too little under a selective filter.
+    distance = vector.c.vector.max_inner_product(question) + 0.0
+    query = sa.select(vector.c.passage_no).where(within.holds(vector))
     if within.narrow:
         query = query.where(vector.c.passage_no.in_(within.numbers()))
-    if within.narrow or _totals(conn, within)[0] <= EXACT_MAX:
-        # The sum keeps the planner from the HNSW index, which finds too little under a selective filter.
-        return [row.passage_no for row in conn.execute(query.order_by(distance + 0.0, vector.c.passage_no))]
-    conn.execute(sa.text(f"SET LOCAL hnsw.ef_search = {HNSW_EF_SEARCH}"))
-    conn.execute(sa.text("SET LOCAL hnsw.iterative_scan = relaxed_order"))
-    return [row.passage_no for row in conn.execute(query.order_by(distance))]
+    return query.order_by(distance, vector.c.passage_no).limit(DEPTH)
 
 
-def by_instant_vectors(conn: sa.Connection, within: Within, tables: Tables, question: Vector) -> list[int]:
+def nearest_by_index(within: Within, tables: Tables, question: Vector) -> sa.Select[tuple[int]]:
+    """Select the passages with the nearest vectors as the HNSW index meets them: about in order, most of them."""
+    vector = tables.vector
+    query = sa.select(vector.c.passage_no).where(within.holds(vector))
+    return query.order_by(vector.c.vector.max_inner_product(question)).limit(DEPTH)
+
+
+def by_instant_vectors(
+    conn: sa.Connection, within: Within, tables: Tables | None, question: Vector
+) -> list[int]:
     """Return the passages without a transformer vector whose static vectors are nearest, best first."""
-    embedded = sa.select(tables.vector.c.passage_no).where(tables.vector.c.passage_no == instant.c.passage_no)
-    query = (
-        sa.select(instant.c.passage_no)
-        .where(within.holds(instant), ~embedded.exists())
-        .order_by(instant.c.vector.max_inner_product(question), instant.c.passage_no)
-        .limit(DEPTH)
-    )
+    query = sa.select(instant.c.passage_no).where(within.holds(instant))
+    if tables is not None:
+        vector = tables.vector
+        embedded = sa.select(vector.c.passage_no).where(vector.c.passage_no == instant.c.passage_no)
+        query = query.where(~embedded.exists())
     if within.narrow:
         query = query.where(instant.c.passage_no.in_(within.numbers()))
-    return [row.passage_no for row in conn.execute(query)]
+    distance = instant.c.vector.max_inner_product(question)
+    return _numbers(conn, query.order_by(distance, instant.c.passage_no).limit(DEPTH))
 
 
 def background(conn: sa.Connection, within: Within) -> list[int]:
     """Return the passages that the question's scores are held against: those with the lowest ids, which are hashes."""
-    query = sa.select(passage.c.no).where(within.passages()).order_by(passage.c.id).limit(BACKGROUND)
+    return _numbers(conn, lowest(within))
+
+
+def lowest(within: Within) -> sa.Select[tuple[int]]:
+    """Select the passages with the lowest ids."""
+    query = sa.select(passage.c.no, passage.c.id).where(within.passages())
+    query = query.order_by(passage.c.id).limit(BACKGROUND)
     numbers = within.scope_numbers
     if numbers is None or len(numbers) < 2:
-        return [row.no for row in conn.execute(query)]
+        return query.with_only_columns(passage.c.no)
     # Each scope's own lowest through its index, then the lowest of these.
-    lowest = sa.union_all(
-        *(
-            sa.select(passage.c.no, passage.c.id)
-            .where(within.passages(), passage.c.scope_no == number)
-            .order_by(passage.c.id)
-            .limit(BACKGROUND)
-            .subquery()
-            .select()
-            for number in numbers
-        )
-    ).subquery()
-    return [row.no for row in conn.execute(sa.select(lowest.c.no).order_by(lowest.c.id).limit(BACKGROUND))]
+    each = [query.where(passage.c.scope_no == number).subquery().select() for number in numbers]
+    of_all = sa.union_all(*each).subquery()
+    return sa.select(of_all.c.no).order_by(of_all.c.id).limit(BACKGROUND)
 
 
 def word_scores(conn: sa.Connection, terms: Terms, numbers: Sequence[int]) -> Floats:
@@ -159,7 +212,7 @@ def word_scores(conn: sa.Connection, terms: Terms, numbers: Sequence[int]) -> Fl
     query = (
         sa.select(document.c.passage_no, document.c.length, element.c.term, element.c.frequency)
         .select_from(document.join(element, sa.true()))
-        .where(_one_of(document.c.passage_no, numbers), _one_of(element.c.term, terms.keys, sa.BigInteger()))
+        .where(one_of(document.c.passage_no, numbers), one_of(element.c.term, terms.keys))
     )
     rows = conn.execute(query).all()
     scores = np.zeros(len(numbers))
@@ -171,23 +224,27 @@ def word_scores(conn: sa.Connection, terms: Terms, numbers: Sequence[int]) -> Fl
     return scores
 
 
-def vector_scores(conn: sa.Connection, table: sa.Table, question: Vector, numbers: Sequence[int]) -> Floats:
-    """Return the exact cosine of each passage's vector in a table, NaN where it has none: shape (len(numbers),)."""
+def measure(
+    conn: sa.Connection, tables: Tables | None, dense: Vector | None, static: Vector, numbers: Sequence[int]
+) -> Measured:
+    """Return the exact cosines of passages' vectors to the question's two, and the passages' static token ids."""
     index = {number: i for i, number in enumerate(numbers)}
-    similarity = -table.c.vector.max_inner_product(question)
-    query = sa.select(table.c.passage_no, similarity).where(_one_of(table.c.passage_no, numbers))
-    scores = np.full(len(numbers), np.nan)
-    for number, score in conn.execute(query):
-        scores[index[number]] = score
-    return scores
-
-
-def tokens(conn: sa.Connection, numbers: Sequence[int]) -> list[NDArray[np.uint16]]:
-    """Return each passage's static token ids."""
-    query = sa.select(instant.c.passage_no, instant.c.tokens).where(_one_of(instant.c.passage_no, numbers))
-    found = {row.passage_no: np.frombuffer(row.tokens, dtype="<u2") for row in conn.execute(query)}
-    none = np.zeros(0, dtype=np.uint16)
-    return [found.get(number, none) for number in numbers]
+    by_static = -instant.c.vector.max_inner_product(static)
+    by_dense, joined = sa.null(), instant
+    if tables is not None and dense is not None:
+        vector = tables.vector
+        by_dense = -vector.c.vector.max_inner_product(dense)
+        joined = instant.outerjoin(vector, vector.c.passage_no == instant.c.passage_no)
+    query = sa.select(instant.c.passage_no, by_static, instant.c.tokens, by_dense).select_from(joined)
+    cosines = np.full((2, len(numbers)), np.nan)
+    tokens = [np.zeros(0, dtype=np.uint16)] * len(numbers)
+    for number, near, held, nearer in conn.execute(query.where(one_of(instant.c.passage_no, numbers))).all():
+        i = index[number]
+        cosines[0, i] = near
+        tokens[i] = np.frombuffer(held, dtype="<u2")
+        if nearer is not None:
+            cosines[1, i] = nearer
+    return Measured(cosines[1], cosines[0], tokens)
 
 
 def _totals(conn: sa.Connection, within: Within) -> tuple[int, int]:
@@ -218,9 +275,11 @@ def _rarest(terms: Terms) -> tuple[list[int], bool]:
     return chosen, len(chosen) < len(held)
 
 
-def _one_of(
-    column: sa.ColumnElement[Any], values: Sequence[int], element: sa.types.TypeEngine[Any] | None = None
-) -> sa.ColumnElement[bool]:
-    """As one array parameter, so that the statement is the same however many there are."""
-    array = sa.literal(list(values), type_=ARRAY(element or sa.Integer()))
-    return column == sa.any_(array)
+def _numbers(conn: sa.Connection, query: sa.Select[tuple[int]]) -> list[int]:
+    return list(conn.scalars(query).all())
+
+
+@cache
+def _tables_of(dimension: int) -> Tables:
+    """Tables are told apart by identity: new ones for each search would have every statement compiled anew."""
+    return vectors.tables_of(dimension)

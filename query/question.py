@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from chronofile.domain.errors import UnknownScope
-from chronofile.projections.passages import passage, scope
+from chronofile.projections.passages import passage
 
 QUESTION_CHARS_MAX = 20_000
 """Of a longer question the end counts: agents put whole prompts in front of what they ask."""
+CLOSE_CHARS_MAX = 1_200
+"""About the 256 tokens that a model reads of a text: what it would otherwise read is the beginning."""
 
 LIMIT_DEFAULT = 10
 
@@ -46,6 +50,11 @@ class Question:
     def words(self) -> str:
         """The part of the question that is searched for."""
         return self.text[-QUESTION_CHARS_MAX:]
+
+    @property
+    def close(self) -> str:
+        """The part of the question that the models read."""
+        return self.text[-CLOSE_CHARS_MAX:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,8 @@ class Within:
         ]
         conditions += [column == value for column, value in wanted if value is not None]
         if f.speaker is not None:
-            conditions.append(sa.func.lower(passage.c.speaker) == f.speaker.lower())
+            # Both by the database, whose idea of lower case may be another than Python's.
+            conditions.append(sa.func.lower(passage.c.speaker) == sa.func.lower(f.speaker))
         if f.kind is not None:
             conditions.append(sa.false())  # No passage has a kind before the projection of kinds.
         if f.source_ids is not None:
@@ -98,17 +108,27 @@ class Within:
         return sa.select(passage.c.no).where(self.passages())
 
 
-def within(conn: sa.Connection, question: Question, position: int) -> Within:
-    """Resolve a question's filters; raises UnknownScope for a scope that holds nothing and never did."""
+def within(question: Question, position: int, numbers: Mapping[str, int]) -> Within:
+    """Resolve a question's filters; `numbers` are those of the scopes that ever held a passage, by name."""
     scopes = question.filters.scopes
     if scopes is None:
         return Within(position, None, question.filters)
-    found = {row.name: row.no for row in conn.execute(sa.select(scope).where(scope.c.name.in_(scopes)))}
-    return Within(position, tuple(sorted(found.values())), question.filters)
+    found = {numbers[name] for name in scopes if name in numbers}
+    return Within(position, tuple(sorted(found)), question.filters)
 
 
-def require_scopes(wanted: tuple[str, ...], known: set[str]) -> None:
+def require_scopes(wanted: Iterable[str], known: set[str]) -> None:
     """Raise UnknownScope for the first scope that nobody created."""
     for name in wanted:
         if name not in known:
             raise UnknownScope(f"({name})")
+
+
+def one_of(column: sa.ColumnElement[Any], numbers: Iterable[int]) -> sa.ColumnElement[bool]:
+    """The rows whose column is one of the numbers.
+
+    They travel as one parameter, so that the statement is the same however many there are, and written
+    out here, since psycopg takes a list apart element by element.
+    """
+    written = "{" + ",".join(map(str, numbers)) + "}"
+    return column == sa.any_(sa.cast(sa.literal(written), ARRAY(column.type)))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from chronofile.domain.errors import BadRequest
 from chronofile.domain.ports import Embedder, StaticVectors
-from chronofile.projections import control, embedding, instant, lexical, passages, sources, vectors
+from chronofile.domain.scopes import GLOBAL
+from chronofile.projections import control, instant, lexical, passages, sources, vectors
 from chronofile.projections.control import Generation
-from chronofile.projections.instant import instant as instant_table
 from chronofile.projections.words import query_terms, term_hash
 from chronofile.query import candidates, legs
 from chronofile.query.answer import Answer, Hit, Stage
@@ -55,7 +55,16 @@ class _Asked:
     tokens: tuple[int, ...]
     dense: NDArray[np.float32] | None
     pending: int
-    """How many passages have no transformer vector yet."""
+    """How many passages in scope have no transformer vector yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The candidates with their scores, and the token ids of the candidates and of the background's passages."""
+
+    candidates: Candidates
+    tokens: Sequence[NDArray[np.uint16]]
+    background_tokens: Sequence[NDArray[np.uint16]]
 
 
 def search(engine: sa.Engine, models: Models, question: Question, head: int) -> Answer:
@@ -69,20 +78,20 @@ def search(engine: sa.Engine, models: Models, question: Question, head: int) -> 
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as conn, conn.begin():
         serving = control.read_active(conn)
         here = control.translated(conn, serving)
+        legs.settle(here)
         position = min(serving[name].position for name in READ)
-        _require_known(here, question)
-        asked, degraded = _asked(here, models, question, serving)
+        known = {row.name: row.no for row in here.execute(sa.select(passages.scope)).all()}
+        _require_known(here, question, known)
+        as_of = position if question.as_of is None else min(max(question.as_of, 0), position)
+        where = within(question, as_of, known)
+        asked, degraded = _asked(here, models, question, serving, where)
         if position < head:
             degraded.append(f"log: {head - position} events not applied yet")
-        as_of = position if question.as_of is None else min(question.as_of, position)
-        where = within(here, question, as_of)
         found = _found(here, models, serving, where, question, asked)
-        scopes = question.filters.scopes or tuple(
-            sorted(row.name for row in here.execute(sa.select(passages.scope.c.name)))
-        )
+    scopes = question.filters.scopes
     return Answer(
         query=question.text,
-        scopes=scopes,
+        scopes=tuple(sorted(known)) if scopes is None else scopes,
         mode=MODE,
         position=position,
         as_of=question.as_of,
@@ -102,16 +111,16 @@ class _Found:
 def _found(
     conn: sa.Connection,
     models: Models,
-    serving: dict[str, Generation],
+    serving: Mapping[str, Generation],
     where: Within,
     question: Question,
     asked: _Asked,
 ) -> _Found:
-    tables = embedding.tables(serving)
+    tables = legs.vector_tables(serving)
     terms = legs.weigh(conn, where, asked.keys)
     legs_found = [legs.by_words(conn, where, terms)]
-    if asked.dense is not None:
-        legs_found.append(legs.by_vectors(conn, where, tables, asked.dense))
+    if tables is not None and asked.dense is not None:
+        legs_found.append(legs.by_vectors(conn, where, tables, asked.dense, terms.n))
     if asked.dense is None or asked.pending:
         legs_found.append(legs.by_instant_vectors(conn, where, tables, asked.static))
     found = list(dict.fromkeys(number for leg in legs_found for number in leg))
@@ -119,8 +128,9 @@ def _found(
         return _Found((), matched=False)
     pool = candidates.pool(conn, where, question.words, found)
     base = legs.background(conn, where)
-    scored = _scored(conn, tables, terms, asked, pool, base)
-    late = read_closely(scored, _reading(conn, models, asked, scored, pool, base))
+    measured = _measured(conn, tables, terms, asked, pool, base)
+    scored = measured.candidates
+    late = read_closely(scored, _reading(models, asked, measured))
     ranked = rank(scored, late)
     order = _distinct(pool, ranked)
     features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n)
@@ -139,61 +149,63 @@ def _found(
     )
 
 
-def _require_known(conn: sa.Connection, question: Question) -> None:
-    wanted = question.filters.scopes
-    if wanted is not None:
-        known = {row.name for row in conn.execute(sa.select(passages.scope.c.name))}
-        known |= {row.name for row in conn.execute(sa.select(sources.scope.c.name))}
-        require_scopes(wanted, known | {"global"})
+def _require_known(conn: sa.Connection, question: Question, known: Mapping[str, int]) -> None:
+    """Raise UnknownScope; a scope that was created and holds nothing yet is known too."""
+    wanted = set(question.filters.scopes or ()) - {GLOBAL, *known}
+    if wanted:
+        created = set(conn.scalars(sa.select(sources.scope.c.name)))
+        require_scopes(sorted(wanted), created)
 
 
 def _asked(
-    conn: sa.Connection, models: Models, question: Question, serving: dict[str, Generation]
+    conn: sa.Connection,
+    models: Models,
+    question: Question,
+    serving: Mapping[str, Generation],
+    where: Within,
 ) -> tuple[_Asked, list[str]]:
     """Turn the question into what each leg takes, and say which leg goes without it or lacks passages."""
     degraded: list[str] = []
     language = str(serving[lexical.NAME].configuration["language"])
-    words = query_terms(question.words, language)
-    tokens = models.static.tokens([question.words])[0][:QUESTION_TOKENS_MAX]
+    keys = tuple(dict.fromkeys(map(term_hash, query_terms(question.words, language))))
+    tokens = models.static.tokens([question.close])[0][-QUESTION_TOKENS_MAX:]
+    static = models.static.pool([tokens])[0]
+    tables = legs.vector_tables(serving)
+    if tables is None:
+        return _Asked(keys, static, tuple(tokens), None, 0), ["vectors: none are kept"]
     dense = None
     try:
-        embedder = models.embedder(serving[vectors.NAME].configuration)
-        dense = embedder.embed([question.words])[0]
+        dense = models.embedder(serving[vectors.NAME].configuration).embed([question.close])[0]
     except Exception as error:  # noqa: BLE001  # Whatever a model does, the other legs answer.
         log.warning("question not embedded", error=type(error).__name__)
         degraded.append(f"vectors: {(str(error) or type(error).__name__).splitlines()[0]}")
-    waiting = embedding.pending(conn, serving)
-    if waiting:
-        degraded.append(f"vectors: {waiting} pending")
-    keys = tuple(dict.fromkeys(map(term_hash, words)))
-    return _Asked(keys, models.static.pool([tokens])[0], tuple(tokens), dense, waiting), degraded
+    pending = legs.waiting(conn, where, tables, serving[vectors.NAME].position)
+    if pending:
+        degraded.append(f"vectors: {pending} pending")
+    return _Asked(keys, static, tuple(tokens), dense, pending), degraded
 
 
-def _scored(
+def _measured(
     conn: sa.Connection,
-    tables: vectors.Tables,
+    tables: vectors.Tables | None,
     terms: legs.Terms,
     asked: _Asked,
     pool: Pool,
     base: Sequence[int],
-) -> Candidates:
+) -> _Measured:
     """Score every candidate and the background exactly on every leg."""
-    numbers = [*pool.numbers, *base]
-    unique, index = np.unique(np.array(numbers), return_inverse=True)
-    distinct = unique.tolist()
-    words = legs.word_scores(conn, terms, distinct)[index]
-    static = legs.vector_scores(conn, instant_table, asked.static, distinct)[index]
-    dense = np.full(len(numbers), np.nan)
-    if asked.dense is not None:
-        dense = legs.vector_scores(conn, tables.vector, asked.dense, distinct)[index]
-    n = len(pool.numbers)
-    return Candidates(
+    numbers = list(dict.fromkeys([*pool.numbers, *base]))
+    n, index = len(pool.numbers), {number: i for i, number in enumerate(numbers)}
+    behind = np.array([index[number] for number in base], dtype=np.int64)
+    words = legs.word_scores(conn, terms, numbers)
+    found = legs.measure(conn, tables, asked.dense, asked.static, numbers)
+    scored = Candidates(
         lexical=words[:n],
-        dense=dense[:n],
-        instant=static[:n],
-        background_lexical=words[n:],
-        background_dense=dense[n:],
-        background_instant=static[n:],
+        dense=found.dense[:n],
+        instant=found.instant[:n],
+        background_lexical=words[behind],
+        background_dense=found.dense[behind],
+        background_instant=found.instant[behind],
         previous=pool.previous,
         following=pool.following,
         group=pool.group,
@@ -201,29 +213,26 @@ def _scored(
         named=pool.named,
         self_said=pool.self_said,
     )
+    return _Measured(scored, found.tokens[:n], [found.tokens[i] for i in behind])
 
 
-def _reading(
-    conn: sa.Connection, models: Models, asked: _Asked, scored: Candidates, pool: Pool, base: Sequence[int]
-) -> Reading:
+def _reading(models: Models, asked: _Asked, measured: _Measured) -> Reading:
     """Lay out the tokens of the candidates that are worth reading closely."""
-    indexes = worth_reading(scored)
-    held = legs.tokens(conn, [pool.numbers[i] for i in indexes])
-    background = Tokens.of(legs.tokens(conn, base))
-    flat = Tokens.of(held)
+    indexes = worth_reading(measured.candidates)
+    flat = Tokens.of([measured.tokens[i] for i in indexes])
     distinct, places = np.unique(flat.ids, return_inverse=True)
     return Reading(
         indexes=indexes,
         tokens=replace(flat, ids=places.astype(np.int64)),
         token_rows=models.static.rows(distinct.tolist()),
         question_rows=models.static.rows(asked.tokens),
-        question_weights=token_weights(asked.tokens, background),
+        question_weights=token_weights(asked.tokens, Tokens.of(measured.background_tokens)),
     )
 
 
-def _stages(ranked: Ranked, i: int, serving: dict[str, Generation]) -> dict[str, Stage]:
+def _stages(ranked: Ranked, i: int, serving: Mapping[str, Generation]) -> dict[str, Stage]:
     """Return each stage's rank and score of a candidate; None where the stage did not judge it."""
-    embedder = str(serving[vectors.NAME].configuration["embedder"])
+    embedder = serving[vectors.NAME].configuration["embedder"] if vectors.NAME in serving else None
     static = str(serving[instant.NAME].configuration["vectors"])
     columns: list[tuple[str, NDArray[np.float64], str | None]] = [
         ("lexical", ranked.lexical, None),

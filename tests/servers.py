@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -55,14 +55,14 @@ class Server:
         return make_conninfo(self.conninfo, dbname=name)
 
     @contextmanager
-    def database(self, template: str | None = None, options: LiteralString = "") -> Iterator[str]:
+    def database(self, template: str | None = None, options: str = "") -> Iterator[str]:
         """Yield a fresh database, a copy of the migrated template unless another is named; drop it after."""
         name = f"test_{os.getpid()}_{next(self._numbers)}_{secrets.token_hex(2)}"
         with self._admin() as conn:
             statement = SQL("CREATE DATABASE {} TEMPLATE {}").format(
                 Identifier(name), Identifier(template or self.template)
             )
-            conn.execute(SQL("{} {}").format(statement, SQL(options)))
+            conn.execute(statement.as_bytes(conn) + f" {options}".encode())
         try:
             yield self.of(name)
         finally:

@@ -16,6 +16,7 @@ from chronofile.infra.cli.rendering import counted, values_of, write_json
 
 if TYPE_CHECKING:
     from chronofile.infra.memory import Memory
+    from chronofile.query.answer import Answer
 
 STDIN = "-"
 LINE_BYTES_MAX = 16 << 20
@@ -46,18 +47,27 @@ def run_batch(memory: Memory, file_name: str, fields: Mapping[str, Any]) -> int:
     wrong = 0
     with _opened(file_name) as file:
         for number, line in _lines(file):
-            try:
-                asked = read_line(line)
-                identifier = asked.identifier
-                answer = values_of(memory.search(asked.query, **{**fields, **asked.fields}))
-            except ChronofileError as error:
-                identifier = error.identifier if isinstance(error, BadLine) else identifier
-                answer = {"line": number, "error": sentence_of(error)}
+            identifier, answer = _answered(memory, line, fields)
+            if isinstance(answer, ChronofileError):
                 wrong += 1
-            write_json({"id": identifier, **answer})
+                write_json({"id": identifier, "line": number, "error": sentence_of(answer)})
+            else:
+                write_json({"id": identifier, **values_of(answer)})
     if wrong:
         complain(f"{counted(wrong, 'line')} could not be answered; each says why.")
     return FAILED if wrong else DONE
+
+
+def _answered(memory: Memory, line: bytes, fields: Mapping[str, Any]) -> tuple[Any, Answer | ChronofileError]:
+    """Return a line's id and its answer, or why it has none."""
+    try:
+        asked = read_line(line)
+    except BadLine as error:
+        return error.identifier, error
+    try:
+        return asked.identifier, memory.search(asked.query, **{**fields, **asked.fields})
+    except ChronofileError as error:
+        return asked.identifier, error
 
 
 def read_line(line: bytes) -> Line:

@@ -61,7 +61,12 @@ Embedder = Annotated[
 Verbose = Annotated[
     int,
     typer.Option(
-        "--verbose", "-v", count=True, show_default=False, help="Log what happens; -vv every step.", rich_help_panel=_PANEL
+        "--verbose",
+        "-v",
+        count=True,
+        show_default=False,
+        help="Log what happens; -vv every step.",
+        rich_help_panel=_PANEL,
     ),
 ]
 Logs = Annotated[

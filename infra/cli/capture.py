@@ -37,9 +37,7 @@ def ingest(
     call: Call,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PATH", help="Files and folders; the working directory where none is given."
-        ),
+        typer.Argument(metavar="PATH", help="Files and folders; the working directory where none is given."),
     ] = None,
     scope: Annotated[
         str | None,
@@ -94,8 +92,9 @@ def _lines(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
         yield "  " + ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
     if report.redactions:
         yield f"  {counted(report.redactions, 'secret')} redacted"
-    for reason, count in report.omitted.items():
-        yield f"  {count:,} left out: {reason}. {OMISSION_SENTENCES[reason]}"
+    for reason, meaning in OMISSION_SENTENCES.items():
+        if count := report.omitted.get(reason):
+            yield f"  {count:,} left out: {reason}. {meaning}"
     for rejected in report.rejected:
         yield f"  rejected: {rejected.path}: {rejected.reason}. {rejected.sentence} {rejected.detail}".rstrip()
     if report.waiting_bytes:

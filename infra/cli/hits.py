@@ -60,7 +60,7 @@ def place(uri: str) -> str:
 def _labels(hit: Hit) -> list[str]:
     labels = [f"id {hit.id}", hit.scope]
     labels += [f"topic {hit.topic}"] if hit.topic else []
-    labels += [f"part {hit.part}"] if hit.part != "text" else []
+    labels += [f"part {hit.part}"] if hit.part not in ("text", "file") else []
     labels += [age(hit.age_s)] if hit.age_s is not None else []
     labels += [f"trust {hit.trust:.2f}"] if hit.trust is not None else []
     return labels

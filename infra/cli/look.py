@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Annotated, Any
 
 import typer
 
 from chronofile.infra.cli.calls import Call
-from chronofile.infra.cli.failures import DONE, FAILED, masked
+from chronofile.infra.cli.failures import DONE, FAILED, masked, sentence_of
 from chronofile.infra.cli.hits import place
 from chronofile.infra.cli.rendering import counted, note, size, table, values_of, write_json, write_lines
 
@@ -109,7 +110,7 @@ def doctor(call: Call, as_json: AsJson = False) -> int:
     from chronofile.infra.doctor import examine
 
     call.configure_logs()
-    findings = examine(call.flags)
+    findings = examine(call.flags, os.environ, sentence_of)
     if as_json:
         write_json(values_of(findings))
     else:

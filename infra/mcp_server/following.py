@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from chronofile.infra.cli.failures import sentence_of
 from chronofile.infra.memory import Progress
 from chronofile.infra.wakeups import wakeups
 
@@ -58,8 +59,8 @@ class Follower:
         while not self._stopped.is_set():
             try:
                 loop()
-            except Exception as error:
-                self._complain(error)
+            except Exception as error:  # noqa: BLE001  # The outermost loop: nobody else would tell.
+                self._complain(f"{type(error).__name__}: {sentence_of(error)}")
                 self._stopped.wait(RETRY_S)
 
     def _follow(self) -> None:
@@ -69,19 +70,22 @@ class Follower:
                 self._fresh.set()
 
     def _catch_up(self) -> bool:
-        """Bring the projections to the head of the log, slice by slice; tell whether there was anything to do."""
-        pages = before = -1
-        while pages != before and not self._stopped.is_set():
-            before = max(pages, 0)
-            pages = before
-            self._calls.wait_until_none(GIVE_WAY_S)
+        """Bring the projections to the head of the log, and tell whether there was anything to do."""
+        moved = False
+        while not self._stopped.is_set() and self._one_slice():
+            moved = True
+        return moved
 
-            def tick(_projection: str, _position: int) -> None:
-                nonlocal pages
-                pages += 1
+    def _one_slice(self) -> bool:
+        pages = 0
 
-            for sentence in self._memory.catch_up(SLICE_S, Progress(applied=tick)):
-                log.warning("projections wait", reason=sentence)
+        def tick(_projection: str, _position: int) -> None:
+            nonlocal pages
+            pages += 1
+
+        self._calls.wait_until_none(GIVE_WAY_S)
+        for sentence in self._memory.catch_up(SLICE_S, Progress(applied=tick)):
+            self._complain(sentence)
         return pages > 0
 
     def _embed(self) -> None:
@@ -100,9 +104,8 @@ class Follower:
     def _is_disturbed(self) -> bool:
         return self._stopped.is_set() or self._calls.idle_s < IDLE_S
 
-    def _complain(self, error: Exception) -> None:
-        """Log what went wrong, once: what fails every few seconds would fill the client's log."""
-        complaint = f"{type(error).__name__}: {error}"
+    def _complain(self, complaint: str) -> None:
+        """Log what is wrong, once: what fails every few seconds would fill the client's log."""
         if complaint != self._last_complaint:
             self._last_complaint = complaint
             log.warning("not followed", error=complaint)

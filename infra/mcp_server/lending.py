@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
-from threading import Lock, Thread
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from chronofile.domain.errors import ChronofileError, DatabaseUnavailable
@@ -36,6 +36,7 @@ class Lender:
         self.calls = Calls()
         self._opened = opened
         self._guard, self._closing = Lock(), Lock()
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="open")
         self._coming: Future[Memory] | None = None
         self._follower: Follower | None = None
         self._closed = False
@@ -46,8 +47,7 @@ class Lender:
             if self._closed:
                 raise Leaving
             if self._coming is None or _failed(self._coming):
-                self._coming = Future()
-                Thread(target=self._open, args=(self._coming,), name="open", daemon=True).start()
+                self._coming = self._opener.submit(self._open)
             return self._coming
 
     @contextmanager
@@ -68,7 +68,7 @@ class Lender:
             try:
                 yield memory
             except Exception as error:
-                if _is_gone(error):
+                if is_gone(error):
                     self._give_up(coming)
                 raise
 
@@ -81,24 +81,17 @@ class Lender:
             if coming is not None:
                 self._let_go(coming)
 
-    def _open(self, coming: Future[Memory]) -> None:
-        try:
-            memory = self._opened()
-        except BaseException as error:
-            coming.set_exception(error)
-            return
+    def _open(self) -> Memory:
+        memory = self._opened()
         from chronofile.infra.mcp_server.following import Follower
 
         with self._guard:
-            wanted = not self._closed
-            if wanted:
+            if not self._closed:
                 self._follower = Follower(memory, self.calls)
                 self._follower.start()
-        if wanted:
-            coming.set_result(memory)
-        else:
-            memory.close()
-            coming.set_exception(Leaving())
+                return memory
+        memory.close()
+        raise Leaving
 
     def _give_up(self, coming: Future[Memory]) -> None:
         with self._guard:
@@ -111,22 +104,30 @@ class Lender:
         if self._follower is not None:
             self._follower.stop(FOLLOWER_STOP_S)
             self._follower = None
-        try:
-            memory = coming.result(OPENING_STOP_S)
-        except Exception:  # It never opened, so there is nothing to let go.
-            return
-        memory.close()
+        with suppress(TimeoutError):  # What opens too late lets go by itself.
+            if coming.exception(OPENING_STOP_S) is None:
+                coming.result().close()
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether the database went away under a call, in its own words or in those of the libraries."""
+    import psycopg
+
+    if isinstance(error, DatabaseUnavailable):
+        return True
+    cause: object = getattr(error, "orig", error)
+    if not isinstance(cause, psycopg.OperationalError):
+        return False
+    # A connection that fails or breaks has no code; 08 and 57P are the server's words for the same.
+    return cause.sqlstate is None or cause.sqlstate.startswith(("08", "57P"))
+
+
+def is_of_the_database(error: Exception) -> bool:
+    """Whether the database refused a statement: a mistake of ours, or a disk that is full."""
+    import psycopg
+
+    return isinstance(getattr(error, "orig", error), psycopg.Error)
 
 
 def _failed(coming: Future[Memory]) -> bool:
     return coming.done() and coming.exception() is not None
-
-
-def _is_gone(error: Exception) -> bool:
-    """Whether the database went away under a call; both libraries have their own word for it."""
-    import psycopg
-    import sqlalchemy as sa
-
-    lost = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
-    refused = isinstance(getattr(error, "orig", error), psycopg.OperationalError)
-    return lost or refused or isinstance(error, DatabaseUnavailable)

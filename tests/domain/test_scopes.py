@@ -1,0 +1,77 @@
+"""Scopes: the longest mapped directory decides, and a repository's scope has its folder's name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chronofile.domain.scopes import project_scope, scope_of
+
+MAPPED = {"/work": "project:work", "/work/api/deep": "project:deep", "/work/api": "project:api"}
+
+
+@pytest.mark.parametrize(
+    ("directory", "expected"),
+    [
+        ("/work", "project:work"),
+        ("/work/other/folder", "project:work"),
+        ("/work/api", "project:api"),
+        ("/work/api/src/a", "project:api"),
+        ("/work/api/deep/er", "project:deep"),
+        ("/work/api2", "project:work"),
+        ("/workshop", None),
+        ("/", None),
+        ("relative/folder", None),
+    ],
+)
+def test_the_longest_mapped_directory_at_or_above_decides(directory: str, expected: str | None) -> None:
+    assert scope_of(directory, MAPPED) == expected
+
+
+def test_a_mapped_root_holds_everything() -> None:
+    assert scope_of("/", {"/": "all-of-it"}) == "all-of-it"
+    assert scope_of("/a/b", {"/": "all-of-it"}) == "all-of-it"
+    assert scope_of("/a/b", {"/": "all-of-it", "/a": "a"}) == "a"
+
+
+@given(
+    directory=st.lists(st.sampled_from("abc"), max_size=5).map(lambda names: "/" + "/".join(names)),
+    mapped=st.sets(st.lists(st.sampled_from("abc"), max_size=4).map(lambda names: "/" + "/".join(names))),
+)
+def test_it_is_the_same_as_looking_at_every_mapped_directory(directory: str, mapped: set[str]) -> None:
+    above = [m for m in mapped if m in ("/", directory) or directory.startswith(f"{m}/")]
+
+    assert scope_of(directory, {m: m for m in mapped}) == max(above, key=len, default=None)
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("/home/mel/api", "project:api"),
+        ("/home/mel/api/", "project:api"),
+        ("/home/mel/My Project (new)", "project:My-Project-new"),
+        ("/home/mel/grüezi-世界", "project:grüezi-世界"),
+        ("/home/mel/.dotfiles", "project:dotfiles"),
+        ("/home/mel/\udc80\udc81", "project:root"),
+        ("/home/mel/...", "project:root"),
+        ("/", "project:root"),
+    ],
+)
+def test_a_repositorys_scope_is_named_for_its_folder(root: str, expected: str) -> None:
+    assert project_scope(root, ()) == expected
+
+
+def test_a_name_that_is_taken_is_numbered() -> None:
+    taken: list[str] = []
+    for _ in range(3):
+        taken.append(project_scope("/somewhere/api", taken))
+
+    assert taken == ["project:api", "project:api-2", "project:api-3"]
+
+
+@given(root=st.text(st.characters(exclude_categories=[])).map(lambda name: f"/{name}"))
+def test_every_folder_has_a_scope_whose_name_can_be_typed(root: str) -> None:
+    assert re.fullmatch(r"project:[\w.-]+", project_scope(root, ()))

