@@ -35,13 +35,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="chronofile-bench-") as folder:
         home = Path(folder) / "home"
         home.mkdir(mode=0o700)
-        fill(home, Path(folder))
-        bare, listed = [], []
-        for _ in range(rounds):
-            bare.append(importing())
-            listed.append(anyio.run(listing, home))
-        before, opened, after, first, second = anyio.run(searching, home)
-        embedded.remove(home)
+        try:
+            fill(home, Path(folder))
+            bare, listed = [], []
+            for _ in range(rounds):
+                bare.append(importing())
+                listed.append(anyio.run(listing, home))
+            before, opened, after, first, second = anyio.run(searching, home)
+        finally:
+            embedded.remove(home)
     load = os.getloadavg()[0]
     print(f"{rounds} rounds, {os.cpu_count()} cores, load {load:.1f}\n")
     print("| what | figure |\n|---|---|")

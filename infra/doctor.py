@@ -211,7 +211,7 @@ def _vectors(status: Status) -> Finding:
             "vectors",
             False,
             "; ".join(status.notes),
-            "chronofile replay --embedder, or choose the former one",
+            "chronofile config shows where the embedder was chosen",
         )
     if status.pending_vectors:
         return Finding("vectors", True, f"{status.pending_vectors} pending", "chronofile worker --drain")

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from functools import partial
 from threading import Thread
@@ -22,7 +23,7 @@ CALLER = "mcp"
 
 
 def serve(flags: Mapping[str, str | None], *, scope: str | None, tools: str) -> None:
-    """Serve until standard input ends or a signal says so; then end the process with status 0.
+    """Serve until standard input ends or a signal says so; then end the process, which is status 0.
 
     `flags` are the settings given as flags; `scope` is the default of calls that name none; `tools` is one
     of PRESETS. The memory is opened once the tools are listed, and a failure to open it is told by the
@@ -39,10 +40,14 @@ def serve(flags: Mapping[str, str | None], *, scope: str | None, tools: str) -> 
 
     lender = Lender(partial(_open, flags))
     _leave_on_signals(lender)
+    status = 1
     try:
         run(wire, lender, scope)
+        status = 0
+    except Exception:  # noqa: BLE001  # The process ends here: nobody else would tell.
+        traceback.print_exc()
     finally:
-        _leave(lender)
+        _leave(lender, status)
 
 
 def _require_preset(tools: str) -> None:
@@ -63,14 +68,14 @@ def _open(flags: Mapping[str, str | None]) -> Memory:
 def _leave_on_signals(lender: Lender) -> None:
     def leave(_number: int, _frame: Any) -> None:
         # The main thread may be anywhere, also in the middle of letting the database go.
-        Thread(target=_leave, args=(lender,), name="leave").start()
+        Thread(target=_leave, args=(lender, 0), name="leave").start()
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), leave)
 
 
-def _leave(lender: Lender) -> NoReturn:
+def _leave(lender: Lender, status: int) -> NoReturn:
     """Let the database go and end the process, whatever its threads are at.
 
     One of them may wait for standard input for ever, others for a model; what they would lose is a batch of
@@ -80,4 +85,4 @@ def _leave(lender: Lender) -> NoReturn:
         lender.close()
         sys.stderr.flush()
     finally:
-        os._exit(0)
+        os._exit(status)

@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote_to_bytes
 
 import structlog
 
 from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
-from chronofile.domain.errors import BadRequest, ProjectionStopped
+from chronofile.domain.errors import BadRequest, ChronofileError, DatabaseUnavailable, ProjectionStopped
 from chronofile.domain.events import SearchServed
 from chronofile.domain.identity import storable
 from chronofile.domain.rejection import REJECTION_SENTENCES
@@ -49,6 +50,27 @@ POLL_S = 0.05
 LIMIT_MAX = 1_000_000
 
 log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def naming_database_errors() -> Iterator[None]:
+    """Raise DatabaseUnavailable where a connection broke or is refused, whichever library says so, and how to go on."""
+    import psycopg
+    import sqlalchemy as sa
+
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError, sa.exc.DBAPIError) as error:
+        cause = getattr(error, "orig", error)
+        state = getattr(cause, "sqlstate", None)
+        broken = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+        # A connection that breaks has no code; 08 and 57P are the server's words for the same.
+        if not broken or not (state is None or state.startswith(("08", "57P"))):
+            raise
+        said = str(cause).strip().split("\n", 1)[0]
+        raise DatabaseUnavailable(
+            f"({said}) An embedded one starts when the memory is opened anew."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +126,7 @@ class Memory:
     def config(self) -> Config:
         return self._parts.config
 
+    @naming_database_errors()
     def ingest(
         self,
         paths: Iterable[str | os.PathLike[str]],
@@ -178,13 +201,14 @@ class Memory:
         head = self._parts.store.position()
         models = Models(self._parts.models.static, self._parts.models.of_generation)
         for query, fields in questions:
-            question = self._question(query, fields)
-            answer = search(self._parts.engine, models, question, head)
+            with naming_database_errors():
+                answer = search(self._parts.engine, models, self._question(query, fields), head)
             answer = replace(answer, degraded=(*self._parts.notes, *degraded, *answer.degraded))
             self._record(answer)
             log.info("answered", hits=len(answer.hits), matched=answer.matched, took_ms=answer.took_ms)
             yield answer
 
+    @naming_database_errors()
     def get(self, identifier: str, *, context: int = 0, source: bool = False) -> Context:
         """Return a passage by id, with passages around it, and with `source` its source's whole text."""
         self.catch_up(SEARCH_CATCH_UP_S)
@@ -196,16 +220,19 @@ class Memory:
             whole=source,
         )
 
+    @naming_database_errors()
     def sources(self, scope: str | None = None) -> list[catalogue.SourceEntry]:
         """Return every source that was ever seen, with what went wrong."""
         self.catch_up(SEARCH_CATCH_UP_S)
         return catalogue.list_sources(self._parts.engine, scope=storable(scope))
 
+    @naming_database_errors()
     def topics(self) -> list[catalogue.TopicCount]:
         """Return how many passages each topic of each scope holds."""
         self.catch_up(SEARCH_CATCH_UP_S)
         return catalogue.list_topics(self._parts.engine)
 
+    @naming_database_errors()
     def status(self) -> Status:
         """Return where everything stands, without moving anything."""
         from chronofile import __version__
@@ -219,7 +246,7 @@ class Memory:
             passages=counts.passages,
             vectors=counts.vectors,
             pending_vectors=counts.pending_vectors,
-            embedder=str(catalogue.vector_configuration(self._parts.engine)["embedder"]),
+            embedder=str(catalogue.vector_configuration(self._parts.engine).get("embedder", "none")),
             bytes=counts.bytes,
             database=DatabaseStatus("external" if folder is None else "embedded", folder),
             sources=counts.sources,
@@ -229,8 +256,11 @@ class Memory:
             notes=self._parts.notes,
         )
 
+    @naming_database_errors()
     def catch_up(self, seconds: float = float("inf"), progress: Progress = Progress()) -> list[str]:
         """Apply what was appended, for so long at most; return what kept a projection from it, as sentences."""
+        if not any(self._lags(self._parts.projections, self._parts.store.position()).values()):
+            return []
         try:
             runner.catch_up(
                 self._parts.engine,
@@ -243,6 +273,7 @@ class Memory:
             return [str(error)]
         return []
 
+    @naming_database_errors()
     def embed(self, progress: Progress = Progress(), stopping: Callable[[], bool] = lambda: False) -> int:
         """Embed what is missing, unless another process is at it, and return how many passages were embedded."""
         runner.catch_up(self._parts.engine, self._parts.store, [self._parts.vectors])
@@ -263,6 +294,7 @@ class Memory:
                 embedding.embed_pending(self._parts.engine, embedder, stopping=stopping, tick=tick)
         return done
 
+    @naming_database_errors()
     def work(
         self, *, drain: bool, progress: Progress = Progress(), stopping: Callable[[], bool] = lambda: False
     ) -> int:
@@ -278,15 +310,24 @@ class Memory:
                 break
         return total
 
+    @naming_database_errors()
     def scopes_here(self, directory: Path) -> tuple[str, ...] | None:
         """Return the scopes that belong to a directory, None where none does."""
         return catalogue.scopes_for(self._parts.engine, str(directory))
 
     def _is_drained(self) -> bool:
-        counts = catalogue.counts(self._parts.engine)
-        status = catalogue.projection_status(self._parts.engine, self._parts.store.position())
-        stuck = any(found.error for found in status.values())
-        return stuck or not (counts.pending_vectors or any(found.lag for found in status.values()))
+        lags = self._lags([*self._parts.projections, self._parts.vectors], self._parts.store.position())
+        stuck = any(found.error for found in catalogue.serving(self._parts.engine).values())
+        return stuck or not (catalogue.counts(self._parts.engine).pending_vectors or any(lags.values()))
+
+    def _lags(self, projections: Sequence[Projection], head: int) -> dict[str, int]:
+        """Return how far each projection is behind, but for those that another version or configuration built."""
+        serving = catalogue.serving(self._parts.engine)
+        return {
+            projection.name: max(0, head - serving[projection.name].position)
+            for projection in projections
+            if projection.name in serving and serving[projection.name].matches(projection)
+        }
 
     def _make_searchable(self, wait: str, position: int, progress: Progress) -> str | None:
         self._wait_for(position, progress)
@@ -296,9 +337,14 @@ class Memory:
             return (
                 f"{waiting} passages wait for their vectors: chronofile worker --drain" if waiting else None
             )
-        while catalogue.counts(self._parts.engine).pending_vectors:
-            if not self.embed(progress):
-                time.sleep(POLL_S)  # Another process is at it.
+        try:
+            while catalogue.counts(self._parts.engine).pending_vectors:
+                if not self.embed(progress):
+                    time.sleep(POLL_S)  # Another process is at it.
+        except ChronofileError as error:
+            if wait == "all":
+                raise
+            return f"vectors: {error}"
         return None
 
     def _wait_for(self, position: int, progress: Progress) -> None:
@@ -307,9 +353,7 @@ class Memory:
             runner.catch_up(
                 self._parts.engine, self._parts.store, self._parts.projections, tick=progress.applied
             )
-            status = catalogue.projection_status(self._parts.engine, position)
-            names = {projection.name for projection in self._parts.projections}
-            if all(found.lag == 0 for name, found in status.items() if name in names):
+            if not any(self._lags(self._parts.projections, position).values()):
                 return
             time.sleep(POLL_S)
 
@@ -340,15 +384,15 @@ class Memory:
 
     def _scopes(self, wanted: str | Sequence[str] | None) -> tuple[str, ...] | None:
         if wanted is None:
-            return self.scopes_here(Path.cwd())
+            here = _working_directory()
+            return None if here is None else self.scopes_here(here)
         names = [wanted] if isinstance(wanted, str) else wanted
         return None if ALL in names else tuple(storable(name) or "" for name in names)
 
     def _source_ids(self, source: str) -> tuple[str, ...]:
-        if source.startswith("file://"):
-            return catalogue.source_ids(self._parts.engine, source, None)
-        path = Path(source).absolute()
-        return catalogue.source_ids(self._parts.engine, uri_of(path), str(path))
+        paths = _paths_of(source)
+        uris = [source, *(uri_of(Path(path)) for path in paths)]
+        return catalogue.source_ids(self._parts.engine, uris, paths)
 
     def _position(self, as_of: str | int | datetime | None) -> int | None:
         if as_of is None or isinstance(as_of, int):
@@ -389,6 +433,13 @@ class Memory:
             yield bool(row and row[0])
 
 
+def _working_directory() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # Somebody deleted it under us.
+        return None
+
+
 EMBED_LEASE = 0x454D424544  # "EMBED"
 
 
@@ -397,6 +448,18 @@ def _require_scope_name(scope: str | None) -> None:
         return
     if not scope.strip() or scope == ALL or storable(scope) != scope or any(ord(c) < 32 for c in scope):
         raise BadRequest(f"{scope!r} is no name for a scope.")
+
+
+def _paths_of(source: str) -> list[str]:
+    """Return the paths that a source's URI or a path may mean, as it is and without links; none for one session."""
+    scheme = "file://"
+    if source.startswith(scheme) and "#" in source:
+        return []
+    try:
+        path = os.fsdecode(unquote_to_bytes(source.removeprefix(scheme))) if scheme in source[:7] else source
+        return list(dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]))  # noqa: PTH100  # Not yet a path.
+    except ValueError:  # No file can be called so.
+        return []
 
 
 def _moment(value: str | datetime | None, *, end: bool) -> datetime | None:

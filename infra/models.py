@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from chronofile.domain.errors import ChronofileError
@@ -19,23 +18,30 @@ class EmbedderChanged(ChronofileError):
 
 
 class LoadedModels:
-    """The embedders by name, and the static vectors."""
+    """The embedders by name, and the static vectors; `make` and `make_static` are where they come from."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        make: Callable[[str], Embedder] = embedder,
+        make_static: Callable[[], StaticVectors] | None = None,
+    ) -> None:
+        self._make, self._make_static = make, make_static or _static_vectors
         self._embedders: dict[str, Embedder] = {}
+        self._static: StaticVectors | None = None
         self._lock = threading.Lock()
 
-    @cached_property
+    @property
     def static(self) -> StaticVectors:
-        from chronofile.infra.embedders.static import L2Supercat
-
-        return L2Supercat()
+        with self._lock:
+            if self._static is None:
+                self._static = self._make_static()
+            return self._static
 
     def named(self, name: str) -> Embedder:
         """Return the embedder that a configuration names."""
         with self._lock:
             if name not in self._embedders:
-                self._embedders[name] = embedder(name)
+                self._embedders[name] = self._make(name)
             return self._embedders[name]
 
     def of_generation(self, configuration: Mapping[str, Any]) -> Embedder:
@@ -44,3 +50,9 @@ class LoadedModels:
         if found.identity != configuration["embedder"]:
             raise EmbedderChanged(f"{found.identity} instead of {configuration['embedder']}.")
         return found
+
+
+def _static_vectors() -> StaticVectors:
+    from chronofile.infra.embedders.static import L2Supercat
+
+    return L2Supercat()

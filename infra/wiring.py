@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 from chronofile.infra.config import Config, from_environment
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
+    from chronofile.infra.contents import ContentStore
     from chronofile.infra.memory import Memory
     from chronofile.infra.models import LoadedModels
+    from chronofile.projections.control import Generation
     from chronofile.projections.projection import Projection
 
 
@@ -27,59 +28,64 @@ def open_memory(flags: Mapping[str, str | None], *, caller: str) -> Memory:
     return memory_of(from_environment(flags), caller=caller)
 
 
-def memory_of(config: Config, *, caller: str) -> Memory:
-    """Open the home that a configuration names."""
+def memory_of(config: Config, *, caller: str, models: LoadedModels | None = None) -> Memory:
+    """Open the home that a configuration names; `models` are the built-in ones unless others are given."""
+    from chronofile.infra.models import LoadedModels
+
+    models = models or LoadedModels()
     url = config["database_url"]
     if url is not None:
-        return _assembled(config, url, None, lambda: None, caller)
+        return _assembled(config, _Database(url, None, lambda: None), models, caller)
     from chronofile.infra import embedded
 
     server = embedded.start(config.home)
     try:
-        return _assembled(config, server.conninfo, server.data_folder, server.close, caller)
+        database = _Database(server.conninfo, server.data_folder, server.close)
+        return _assembled(config, database, models, caller)
     except BaseException:
         server.close()
         raise
 
 
-def _assembled(
-    config: Config, conninfo: str, data_folder, release: Callable[[], None], caller: str
-) -> Memory:  # type: ignore[no-untyped-def]
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """Where the data is, and how to let go of it. `data_folder` is None for an external one."""
+
+    conninfo: str
+    data_folder: Path | None
+    release: Callable[[], None]
+
+
+def _assembled(config: Config, database: _Database, models: LoadedModels, caller: str) -> Memory:
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.datastore import Datastore, engine_of
     from chronofile.infra.event_store import EventStore
     from chronofile.infra.memory import Memory, Parts
     from chronofile.infra.migrate import migrate, store_key
-    from chronofile.infra.models import LoadedModels
     from chronofile.projections import control
-    from chronofile.projections.instant import instant_projection
-    from chronofile.projections.lexical import lexical_projection
-    from chronofile.projections.passage_writer import passages_projection
-    from chronofile.projections.sources import sources_projection
 
-    migrate(conninfo)
-    key = store_key(conninfo)
-    datastore, engine, models = Datastore(conninfo), engine_of(conninfo), LoadedModels()
-    contents = ContentStore(key)
-    projections = [
-        sources_projection(contents),
-        passages_projection(contents, key),
-        lexical_projection(config["language"] or "english"),
-        instant_projection(models.static),
-    ]
-    vectors, notes = _vectors(engine, config, models)
+    migrate(database.conninfo)
+    key = store_key(database.conninfo)
+    datastore, engine, contents = (
+        Datastore(database.conninfo),
+        engine_of(database.conninfo),
+        ContentStore(key),
+    )
+    with engine.connect() as conn:
+        serving = control.read_active(conn)
+    projections, vectors, notes = _projections(config, serving, models, contents, key)
     control.ensure(engine, [*projections, vectors])
 
     def close() -> None:
         datastore.close()
         engine.dispose()
-        release()
+        database.release()
 
     return Memory(
         Parts(
             config=config,
-            conninfo=conninfo,
-            data_folder=data_folder,
+            conninfo=database.conninfo,
+            data_folder=database.data_folder,
             store=EventStore(datastore, contents),
             ledger=EventStore(datastore, contents, table="ledger"),
             contents=contents,
@@ -97,21 +103,41 @@ def _assembled(
     )
 
 
-def _vectors(engine: sa.Engine, config: Config, models: LoadedModels) -> tuple[Projection, list[str]]:
-    """Return the projection of the embedder that serves, and what there is to say when another is configured."""
-    from chronofile.projections import control, vectors
+def _projections(
+    config: Config,
+    serving: Mapping[str, Generation],
+    models: LoadedModels,
+    contents: ContentStore,
+    key: bytes,
+) -> tuple[list[Projection], Projection, list[str]]:
+    """Return the projections in order, that of the transformer vectors, and what there is to say of them.
 
-    wanted = config["embedder"] or ""
-    with engine.connect() as conn:
-        serving = control.read_active(conn).get(vectors.NAME)
-    if serving is None:
-        embedder = models.named(wanted)
-        return vectors.vectors_projection(wanted, embedder.identity, embedder.dimension), []
-    found = serving.configuration
-    projection = vectors.vectors_projection(
-        str(found["model"]), str(found["embedder"]), int(found["dimension"])
-    )
-    if found["model"] == wanted:
-        return projection, []
-    note = f"vectors: {wanted} is configured, {found['model']} serves"
-    return projection, [note]
+    What a generation was built with goes on until it is built anew: a changed setting is a note.
+    """
+    from chronofile.projections import lexical, vectors
+    from chronofile.projections.instant import instant_projection
+    from chronofile.projections.passage_writer import passages_projection
+    from chronofile.projections.sources import sources_projection
+
+    notes = []
+    language = wanted = config["language"] or "english"
+    if lexical.NAME in serving:
+        language = str(serving[lexical.NAME].configuration["language"])
+    if language != wanted:
+        notes.append(f"words: {wanted} is configured, {language} serves")
+    model = named = config["embedder"] or ""
+    if vectors.NAME in serving:
+        found = serving[vectors.NAME].configuration
+        model, identity, dimension = str(found["model"]), str(found["embedder"]), int(found["dimension"])
+    else:
+        embedder = models.named(model)
+        identity, dimension = embedder.identity, embedder.dimension
+    if model != named:
+        notes.append(f"vectors: {named} is configured, {model} serves")
+    projections = [
+        sources_projection(contents),
+        passages_projection(contents, key),
+        lexical.lexical_projection(language),
+        instant_projection(models.static),
+    ]
+    return projections, vectors.vectors_projection(model, identity, dimension), notes

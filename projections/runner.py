@@ -87,7 +87,8 @@ def step(engine: sa.Engine, events: Events, projection: Projection, limits: Limi
         if limits.events > 1:
             return step(engine, events, projection, replace(limits, events=limits.events // 2))
         raise _stopped(engine, events, projection, error) from error
-    log.debug("page applied", projection=projection.name, position=moved)
+    if moved:
+        log.debug("page applied", projection=projection.name, position=moved)
     return moved
 
 

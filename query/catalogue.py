@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from chronofile.domain.errors import UnknownPassage, UnknownSource
 from chronofile.domain.scopes import GLOBAL, scope_of
 from chronofile.projections import control, embedding, passages, sources, vectors
+from chronofile.projections.control import Generation
 from chronofile.projections.passages import failure, occurrence, passage
 from chronofile.projections.projection import FOREVER, alive
 from chronofile.query import legs
@@ -140,17 +141,21 @@ def list_topics(engine: sa.Engine) -> list[TopicCount]:
         return [TopicCount(*row) for row in conn.execute(query)]
 
 
-def source_ids(engine: sa.Engine, uri: str, path: str | None) -> tuple[str, ...]:
-    """Return the sources with a URI, or read from a path; sessions of one file count with it. Raises UnknownSource."""
+def source_ids(engine: sa.Engine, uris: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources with one of the URIs, or read from one of the paths; sessions of one file count with it.
+
+    Raises UnknownSource.
+    """
     with _reading(engine) as conn:
         entries = sources.source
-        named = sa.or_(entries.c.uri == uri, sa.func.position(_bytes(uri + "#"), _raw(entries.c.uri)) == 1)
-        found = set(conn.scalars(sa.select(entries.c.id).where(named)))
-        if path is not None:
-            read = sa.select(sources.file.c.source).where(sources.file.c.path == path)
-            found |= set(conn.scalars(read))
+        named = [
+            sa.or_(entries.c.uri == uri, sa.func.position(_bytes(uri + "#"), _raw(entries.c.uri)) == 1)
+            for uri in uris
+        ]
+        read = sa.select(sources.file.c.source).where(sources.file.c.path.in_(paths))
+        found = {*conn.scalars(sa.select(entries.c.id).where(sa.or_(*named))), *conn.scalars(read)}
     if not found:
-        raise UnknownSource(f"({uri})")
+        raise UnknownSource(f"({uris[0]})")
     return tuple(sorted(found))
 
 
@@ -165,7 +170,7 @@ def scopes_for(engine: sa.Engine, directory: str) -> tuple[str, ...] | None:
 def projection_status(engine: sa.Engine, head: int) -> dict[str, ProjectionStatus]:
     """Return where each projection stands against the log's last position."""
     with _reading(engine) as conn:
-        serving = control.read_active(conn)
+        standing = control.read_active(conn)
         failures = int(conn.execute(sa.select(sa.func.count()).select_from(failure)).scalar_one())
     return {
         name: ProjectionStatus(
@@ -175,15 +180,21 @@ def projection_status(engine: sa.Engine, head: int) -> dict[str, ProjectionStatu
             generation=found.id,
             error=found.error,
         )
-        for name, found in serving.items()
+        for name, found in standing.items()
     }
+
+
+def serving(engine: sa.Engine) -> dict[str, Generation]:
+    """Return the generation of each projection that serves."""
+    with engine.connect() as conn:
+        return control.read_active(conn)
 
 
 def counts(engine: sa.Engine) -> Counts:
     """Count passages, vectors, sources and bytes as they are now."""
     with _reading(engine) as conn:
-        serving = control.read_active(conn)
-        tables = legs.vector_tables(serving)
+        standing = control.read_active(conn)
+        tables = legs.vector_tables(standing)
         entries = sources.source
         by_scope = sa.select(entries.c.scope, sa.func.sum(entries.c.bytes)).where(
             entries.c.state == "captured"
@@ -193,7 +204,7 @@ def counts(engine: sa.Engine) -> Counts:
             vectors=0
             if tables is None
             else _count(conn, tables.vector.c.recorded_to == FOREVER, tables.vector),
-            pending_vectors=0 if tables is None else embedding.pending(conn, serving),
+            pending_vectors=0 if tables is None else embedding.pending(conn, standing),
             sources=_count(conn, entries.c.state == "captured", entries),
             rejected=_count(conn, entries.c.rejection.is_not(None), entries),
             bytes={name: int(size) for name, size in conn.execute(by_scope.group_by(entries.c.scope))},
@@ -202,9 +213,8 @@ def counts(engine: sa.Engine) -> Counts:
 
 def vector_configuration(engine: sa.Engine) -> dict[str, Any]:
     """Return what the serving generation of vectors was built with; nothing where none serves."""
-    with engine.connect() as conn:
-        serving = control.read_active(conn)
-    return dict(serving[vectors.NAME].configuration) if vectors.NAME in serving else {}
+    found = serving(engine).get(vectors.NAME)
+    return {} if found is None else dict(found.configuration)
 
 
 @contextmanager

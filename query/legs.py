@@ -34,6 +34,8 @@ HNSW_EF_SEARCH = 200
 HNSW_TUPLES_MAX = 100_000
 POSTINGS_MAX = 20_000
 """The rarest terms find candidates, until together they have so many postings; the others only score."""
+POSTINGS_MIN = 1_000
+"""So many at least: rare terms alone would find a handful where a common one has hundreds more."""
 OVERFETCH = 3
 
 Vector = NDArray[np.float32]
@@ -149,7 +151,7 @@ def by_vectors(conn: sa.Connection, within: Within, tables: Tables, question: Ve
     return found if len(found) == DEPTH else _numbers(conn, nearest(within, tables, question))
 
 
-def nearest(within: Within, tables: Tables, question: Vector) -> sa.Select[tuple[int]]:
+def nearest(within: Within, tables: Tables, question: Vector) -> sa.Select[Any]:
     """Select the passages with the nearest vectors, compared one by one."""
     vector = tables.vector
     # The sum keeps the planner from the HNSW index, which finds too little under a selective filter.
@@ -160,7 +162,7 @@ def nearest(within: Within, tables: Tables, question: Vector) -> sa.Select[tuple
     return query.order_by(distance, vector.c.passage_no).limit(DEPTH)
 
 
-def nearest_by_index(within: Within, tables: Tables, question: Vector) -> sa.Select[tuple[int]]:
+def nearest_by_index(within: Within, tables: Tables, question: Vector) -> sa.Select[Any]:
     """Select the passages with the nearest vectors as the HNSW index meets them: about in order, most of them."""
     vector = tables.vector
     query = sa.select(vector.c.passage_no).where(within.holds(vector))
@@ -187,7 +189,7 @@ def background(conn: sa.Connection, within: Within) -> list[int]:
     return _numbers(conn, lowest(within))
 
 
-def lowest(within: Within) -> sa.Select[tuple[int]]:
+def lowest(within: Within) -> sa.Select[Any]:
     """Select the passages with the lowest ids."""
     query = sa.select(passage.c.no, passage.c.id).where(within.passages())
     query = query.order_by(passage.c.id).limit(BACKGROUND)
@@ -229,22 +231,22 @@ def measure(
 ) -> Measured:
     """Return the exact cosines of passages' vectors to the question's two, and the passages' static token ids."""
     index = {number: i for i, number in enumerate(numbers)}
-    by_static = -instant.c.vector.max_inner_product(static)
-    by_dense, joined = sa.null(), instant
+    query: sa.Select[Any] = sa.select(
+        instant.c.passage_no, -instant.c.vector.max_inner_product(static), instant.c.tokens
+    ).where(one_of(instant.c.passage_no, numbers))
     if tables is not None and dense is not None:
         vector = tables.vector
-        by_dense = -vector.c.vector.max_inner_product(dense)
         joined = instant.outerjoin(vector, vector.c.passage_no == instant.c.passage_no)
-    query = sa.select(instant.c.passage_no, by_static, instant.c.tokens, by_dense).select_from(joined)
-    cosines = np.full((2, len(numbers)), np.nan)
+        query = query.add_columns(-vector.c.vector.max_inner_product(dense)).select_from(joined)
+    by_vector, by_instant = np.full((2, len(numbers)), np.nan)
     tokens = [np.zeros(0, dtype=np.uint16)] * len(numbers)
-    for number, near, held, nearer in conn.execute(query.where(one_of(instant.c.passage_no, numbers))).all():
+    for number, by_static, held, *by_dense in conn.execute(query).all():
         i = index[number]
-        cosines[0, i] = near
+        by_instant[i] = by_static
         tokens[i] = np.frombuffer(held, dtype="<u2")
-        if nearer is not None:
-            cosines[1, i] = nearer
-    return Measured(cosines[1], cosines[0], tokens)
+        if by_dense and by_dense[0] is not None:
+            by_vector[i] = by_dense[0]
+    return Measured(by_vector, by_instant, tokens)
 
 
 def _totals(conn: sa.Connection, within: Within) -> tuple[int, int]:
@@ -268,14 +270,14 @@ def _rarest(terms: Terms) -> tuple[list[int], bool]:
     chosen: list[int] = []
     postings = 0
     for df, i in held:
-        if chosen and postings + df > POSTINGS_MAX:
+        if postings >= POSTINGS_MIN and postings + df > POSTINGS_MAX:
             break
         chosen.append(i)
         postings += df
     return chosen, len(chosen) < len(held)
 
 
-def _numbers(conn: sa.Connection, query: sa.Select[tuple[int]]) -> list[int]:
+def _numbers(conn: sa.Connection, query: sa.Select[Any]) -> list[int]:
     return list(conn.scalars(query).all())
 
 

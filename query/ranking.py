@@ -25,10 +25,10 @@ class Weights:
     of the question's weight answered more than by the average candidate that was read.
     """
 
-    dense: float = 0.6
-    instant: float = 0.5
+    dense: float = 0.7
+    instant: float = 0.6
     late: float = 0.5
-    late_neighbours: float = 0.7
+    late_neighbours: float = 0.9
     asks: float = -0.6
     previous: float = 0.3
     following: float = 0.1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 
 def main() -> None:
     """Run the command that the arguments name, and end the process with its status."""
     from chronofile.infra.cli.failures import interrupted
 
+    _open_standard_streams()
     try:
         # Importing takes a moment too, and an interrupt in it deserves the same sentence.
         from chronofile.infra.cli.app import app
@@ -16,3 +19,10 @@ def main() -> None:
         app(prog_name="chronofile")
     except KeyboardInterrupt:
         sys.exit(interrupted())
+
+
+def _open_standard_streams() -> None:
+    """A stream that whoever started us has closed is None; what is written there goes nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # Open to the end.

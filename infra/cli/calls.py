@@ -163,23 +163,24 @@ def _told(call: Call, command: Callable[[], int | None]) -> int:
             status = command()
             sys.stdout.flush()
         return status or DONE
-    except typer.Exit as error:
-        return error.exit_code
     except KeyboardInterrupt:
         return interrupted()
     except BrokenPipeError:
-        return _unheard()
+        # Whoever read our output has gone, as `head` does.
+        _drop_output()
+        return DONE
     except Exception as error:  # noqa: BLE001  # The outermost loop: nobody else would tell.
         if not is_expected(error):
             _log(call, error)
+        if isinstance(error, OSError):
+            _drop_output()
         complain(sentence_of(error))
         return status_of(error)
 
 
-def _unheard() -> int:
-    """Whoever read our output has gone, as `head` does; what is left of it goes nowhere."""
+def _drop_output() -> None:
+    """Let what could not be written go nowhere: the interpreter would try again at its end, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
 
 
 def _log(call: Call, error: Exception) -> None:

@@ -33,26 +33,23 @@ EXAMPLES = """
 """
 
 
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH", help="Files and folders; the working directory where none is given."),
+]
+SCOPE_HELP = "The scope to capture into, instead of the directory's own."
+FORMAT_HELP = "What the files are, instead of what they look like."
+WAIT_HELP = (
+    "What to wait for: words and instant vectors; all vectors; all where they are fewer than 2,000; nothing."
+)
+
+
 def ingest(
     call: Call,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH", help="Files and folders; the working directory where none is given."),
-    ] = None,
-    scope: Annotated[
-        str | None,
-        typer.Option(metavar="S", help="The scope to capture into, instead of the directory's own."),
-    ] = None,
-    format_name: Annotated[
-        str | None,
-        typer.Option("--format", metavar="F", help="What the files are, instead of what they look like."),
-    ] = None,
-    wait: Annotated[
-        Wait,
-        typer.Option(
-            help="What to wait for: words and instant vectors, all vectors, all where they are fewer than 2,000, or nothing."
-        ),
-    ] = Wait.auto,
+    paths: Paths = None,
+    scope: Annotated[str | None, typer.Option(metavar="S", help=SCOPE_HELP)] = None,
+    format_name: Annotated[str | None, typer.Option("--format", metavar="F", help=FORMAT_HELP)] = None,
+    wait: Annotated[Wait, typer.Option(help=WAIT_HELP)] = Wait.auto,
     again: Annotated[bool, typer.Option("--again", help="Read also what looks unchanged.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be captured.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

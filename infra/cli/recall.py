@@ -28,44 +28,49 @@ GET_EXAMPLES = """
 STDIN = "-"
 
 
+Query = Annotated[
+    str | None, typer.Argument(metavar="QUERY", help="What to look for; - reads it from standard input.")
+]
+BATCH_HELP = (
+    'Answer many: lines {"id", "query", "scope"?, "at"?} in, a JSON line each out; - is standard input.'
+)
+Batch = Annotated[str | None, typer.Option(metavar="FILE.jsonl", help=BATCH_HELP)]
+SCOPE_HELP = "A scope, several, or all; those of the working directory if none is given."
+Scopes = Annotated[list[str] | None, typer.Option("--scope", metavar="S", help=SCOPE_HELP)]
+Topic = Annotated[str | None, typer.Option(metavar="T", help="Passages of this topic alone.")]
+Kind = Annotated[str | None, typer.Option(metavar="K", help="Passages of this kind alone.")]
+Session = Annotated[str | None, typer.Option(metavar="ID", help="Passages of this session alone.")]
+Speaker = Annotated[str | None, typer.Option(metavar="P", help="What this person said alone.")]
+Source = Annotated[str | None, typer.Option(metavar="URI", help="A source by URI or path.")]
+Since = Annotated[str | None, typer.Option(metavar="T", help="What happened at this time or later.")]
+Until = Annotated[str | None, typer.Option(metavar="T", help="What happened by then.")]
+AsOf = Annotated[str | None, typer.Option(metavar="TIME|POSITION", help="What was known then.")]
+Limit = Annotated[int, typer.Option(metavar="N", help="How many hits at most.")]
+ShowAll = Annotated[bool, typer.Option("--all", help="Show the nearest also when nothing matches.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show what each stage said of each hit.")]
+Around = Annotated[
+    int, typer.Option("--context", metavar="N", min=0, help="How many passages to show before and after it.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
 def search(
     call: Call,
-    query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="What to look for; - reads it from standard input.")
-    ] = None,
-    batch: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.jsonl",
-            help='Answer many: lines {"id", "query", "scope"?, "at"?} in, a JSON line each out; - is standard input.',
-        ),
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="S", help="A scope, several, or all; those of the working directory if none is given."
-        ),
-    ] = None,
-    topic: Annotated[str | None, typer.Option(metavar="T", help="Passages of this topic alone.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="K", help="Passages of this kind alone.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Passages of this session alone.")] = None,
-    speaker: Annotated[str | None, typer.Option(metavar="P", help="What this person said alone.")] = None,
-    source: Annotated[str | None, typer.Option(metavar="URI", help="A source by URI or path.")] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="T", help="What happened at this time or later.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="T", help="What happened by then.")] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="TIME|POSITION", help="What was known then.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many hits at most.")] = 10,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Show the nearest also when nothing matches.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each stage said of each hit.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    query: Query = None,
+    batch: Batch = None,
+    scope: Scopes = None,
+    topic: Topic = None,
+    kind: Kind = None,
+    session: Session = None,
+    speaker: Speaker = None,
+    source: Source = None,
+    since: Since = None,
+    until: Until = None,
+    as_of: AsOf = None,
+    limit: Limit = 10,
+    show_all: ShowAll = False,
+    explain: Explain = False,
+    as_json: AsJson = False,
 ) -> int:
     """Find passages, best first: verbatim text with where it is from and when.
 
@@ -93,11 +98,9 @@ def search(
 def get(
     call: Call,
     identifier: Annotated[str, typer.Argument(metavar="ID", help="A passage's id, from a hit.")],
-    context: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many passages to show before and after it.")
-    ] = 0,
+    context: Around = 0,
     source: Annotated[bool, typer.Option("--source", help="Show the whole text of its source.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Show a passage, those around it, or the whole source that it is from."""
     with call.memory() as memory:

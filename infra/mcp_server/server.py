@@ -6,7 +6,8 @@ import gc
 import traceback
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -29,6 +30,7 @@ CALLS_AT_ONCE = 4
 HEAD_START_S = 1.0
 """The memory is opened when the tools are listed; a client that remembers them from last time may not ask."""
 LISTED_MS = 3_600_000
+FRAMES_LOGGED_MAX = 12
 READS = protocol.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -49,8 +51,10 @@ async def _serve(wire: Wire, lender: Lender, scope: str | None) -> None:
     server = _server(lender, scope, CORE, listed)
     gc.freeze()
     gc.enable()
-    lines = (anyio.wrap_file(wire.incoming), anyio.wrap_file(wire.outgoing))
-    async with anyio.create_task_group() as tasks, stdio_server(*lines) as (incoming, outgoing):
+    # Of its input the SDK only asks that it yields lines.
+    lines = cast("anyio.AsyncFile[str]", wire.incoming)
+    streams = stdio_server(lines, anyio.wrap_file(wire.outgoing))
+    async with anyio.create_task_group() as tasks, streams as (incoming, outgoing):
         tasks.start_soon(_open_when, listed, lender)
         await server.run(incoming, outgoing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
@@ -152,7 +156,8 @@ def _log(error: Exception, refusal: Refusal) -> None:
     """Log where an error came from. Its own words stay away: those of SQLAlchemy hold the texts that were sent."""
     import structlog
 
-    where = "".join(traceback.format_tb(error.__traceback__))
+    frames = traceback.extract_tb(error.__traceback__)[-FRAMES_LOGGED_MAX:]
+    where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames)
     kind = type(error).__name__
     structlog.get_logger(__name__).error("call failed", kind=kind, message=refusal.message, where=where)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from io import TextIOWrapper
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, TextIO
 
 _ESCAPE = re.compile(
     r"""\\(?: u(?P<pair>d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})
@@ -21,8 +22,8 @@ _ESCAPE = re.compile(
 class Wire:
     """Lines in, lines out, each a JSON-RPC message."""
 
-    incoming: IO[str]
-    outgoing: IO[str]
+    incoming: WellFormedLines
+    outgoing: TextIO
 
 
 def claim() -> Wire:
@@ -42,7 +43,7 @@ def claim() -> Wire:
         os.dup2(nowhere, 1)
     os.close(nowhere)
     return Wire(
-        cast("IO[str]", WellFormedLines(os.fdopen(incoming, "rb", closefd=False))),
+        WellFormedLines(os.fdopen(incoming, "rb", closefd=False)),
         TextIOWrapper(os.fdopen(outgoing, "wb", closefd=False), encoding="utf-8", newline="\n"),
     )
 
@@ -53,12 +54,12 @@ class WellFormedLines:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
-    def readline(self) -> str:
-        """Return the next line, empty at the end."""
-        return well_formed(self._stream.readline().decode("utf-8", "replace"))
+    async def __aiter__(self) -> AsyncIterator[str]:
+        from anyio.to_thread import run_sync
 
-    def close(self) -> None:
-        """Leave the stream open: a thread may be waiting in it."""
+        # A read cannot be interrupted, only left alone: else nothing could end before the client says something.
+        while line := await run_sync(self._stream.readline, abandon_on_cancel=True):
+            yield well_formed(line.decode("utf-8", "replace"))
 
 
 def well_formed(line: str) -> str:

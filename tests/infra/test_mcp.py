@@ -317,6 +317,15 @@ def test_a_server_ends_when_its_client_dies(quiet_home: Path) -> None:
     assert is_gone(pid)
 
 
+def test_a_server_ends_when_nobody_reads_its_answers(quiet_home: Path) -> None:
+    with piped(quiet_home) as server:
+        server.greet()
+        assert server.popen.stdout is not None
+        server.popen.stdout.close()
+        server.send('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}')
+        assert server.popen.wait(30) == 0
+
+
 def test_a_database_that_goes_away_is_told_and_opened_anew(quiet_home: Path) -> None:
     with connected(quiet_home) as server:
         server.answer("memory_status")
