@@ -441,6 +441,7 @@ def _working_directory() -> Path | None:
 
 
 EMBED_LEASE = 0x454D424544  # "EMBED"
+FILE_SCHEME = "file://"
 
 
 def _require_scope_name(scope: str | None) -> None:
@@ -452,12 +453,12 @@ def _require_scope_name(scope: str | None) -> None:
 
 def _paths_of(source: str) -> list[str]:
     """Return the paths that a source's URI or a path may mean, as it is and without links; none for one session."""
-    scheme = "file://"
-    if source.startswith(scheme) and "#" in source:
+    is_uri = source.startswith(FILE_SCHEME)
+    if is_uri and "#" in source:
         return []
     try:
-        path = os.fsdecode(unquote_to_bytes(source.removeprefix(scheme))) if scheme in source[:7] else source
-        return list(dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]))  # noqa: PTH100  # Not yet a path.
+        path = os.fsdecode(unquote_to_bytes(source.removeprefix(FILE_SCHEME))) if is_uri else source
+        return list(dict.fromkeys([str(Path(path).absolute()), os.path.realpath(path)]))
     except ValueError:  # No file can be called so.
         return []
 

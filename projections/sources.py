@@ -159,6 +159,7 @@ def _write(
             rows[source][identifier]["state"] = "removed"
         case SourceRescoped() as event:
             rows[source][identifier]["scope"] = event.scope
+            rows[scope][event.scope] = {"name": event.scope}
         case ScopeCreated():
             rows[scope][identifier] = {"name": identifier}
         case DirectoryMapped() as event:

@@ -20,7 +20,7 @@ from chronofile.projections import vectors
 from chronofile.projections.control import Generation
 from chronofile.projections.instant import instant
 from chronofile.projections.lexical import document, posting, total
-from chronofile.projections.passages import passage
+from chronofile.projections.passages import passage, scope
 from chronofile.projections.vectors import Tables
 from chronofile.query.question import Within, one_of
 from chronofile.query.scores import BM25_B, BM25_K1, Floats, bm25, idf
@@ -256,11 +256,17 @@ def _totals(conn: sa.Connection, within: Within) -> tuple[int, int]:
         counted = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(document.c.length), 0))
         row = conn.execute(counted.select_from(joined).where(within.passages())).one()
         return int(row[0]), int(row[1])
-    latest = sa.select(total.c.passages, total.c.length).where(total.c.position <= within.position)
+    latest = (
+        sa.select(total.c.passages, total.c.length)
+        .where(total.c.scope_no == scope.c.no, total.c.position <= within.position)
+        .order_by(total.c.position.desc())
+        .limit(1)
+        .lateral("latest")
+    )
+    query = sa.select(latest.c.passages, latest.c.length).select_from(scope.join(latest, sa.true()))
     if within.scope_numbers is not None:
-        latest = latest.where(total.c.scope_no.in_(within.scope_numbers))
-    latest = latest.distinct(total.c.scope_no).order_by(total.c.scope_no, total.c.position.desc())
-    rows = conn.execute(latest).all()
+        query = query.where(scope.c.no.in_(within.scope_numbers))
+    rows = conn.execute(query).all()
     return sum(row.passages for row in rows), sum(row.length for row in rows)
 
 

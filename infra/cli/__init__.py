@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+_INTERRUPTED = 128 + 2
+
 
 def main() -> None:
     """Run the command that the arguments name, and end the process with its status."""
@@ -19,6 +21,9 @@ def main() -> None:
         app(prog_name="chronofile")
     except KeyboardInterrupt:
         sys.exit(interrupted())
+    except SystemExit as end:
+        # Typer ends with this where Ctrl-C comes between reading the arguments and running the command.
+        sys.exit(interrupted() if end.code == _INTERRUPTED else end.code)
 
 
 def _open_standard_streams() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import psycopg
@@ -32,23 +31,27 @@ def write(conninfo: str, writer: int) -> list[int]:
     return positions
 
 
-def tail(conninfo: str) -> Iterator[Recorded]:
-    """Follow the log from its beginning until every event was seen."""
-    seen = position = 0
+def tail(conninfo: str, written: threading.Event) -> list[Recorded]:
+    """Follow the log from its beginning until nothing more can come."""
+    followed: list[Recorded] = []
     with opened(conninfo) as store:
-        while seen < WRITERS * EVENTS_EACH:
-            for recorded in store.after(position, 500):
-                yield recorded
-                seen, position = seen + 1, recorded.position
+        while True:
+            last = written.is_set()
+            page = store.after(followed[-1].position if followed else 0, 500)
+            followed += page
+            if last and not page:
+                return followed
 
 
 @pytest.mark.timeout(120)
 def test_a_reader_that_follows_four_writers_misses_nothing(any_conninfo: str) -> None:
+    written = threading.Event()
     with ThreadPoolExecutor(WRITERS + 1) as threads:
-        following = threads.submit(lambda: list(tail(any_conninfo)))
-        written = [threads.submit(write, any_conninfo, writer) for writer in range(WRITERS)]
-        positions = sorted(position for future in written for position in future.result())
-        followed = following.result(timeout=60)
+        following = threads.submit(tail, any_conninfo, written)
+        writing = [threads.submit(write, any_conninfo, writer) for writer in range(WRITERS)]
+        positions = sorted(position for future in writing for position in future.result())
+        written.set()
+        followed = following.result()
 
     assert [recorded.position for recorded in followed] == positions
     assert len(positions) == WRITERS * EVENTS_EACH

@@ -62,12 +62,12 @@ def test_a_removed_source_is_listed_as_removed_until_it_comes_back(world: World,
     world.capture(folder)
     path.unlink()
     world.capture(folder)
-    assert [row[5:] for row in source(world)] == [(1, 78, "removed", None)]
+    assert [row[5:] for row in source(world)] == [(1, 77, "removed", None)]
 
     write(path, LONG)
     world.capture(folder)
 
-    assert [row[5:] for row in source(world)] == [(2, 78, "captured", None)]
+    assert [row[5:] for row in source(world)] == [(2, 77, "captured", None)]
 
 
 def test_what_was_rejected_is_listed_with_its_reason(world: World, folder: Path) -> None:
@@ -76,12 +76,12 @@ def test_what_was_rejected_is_listed_with_its_reason(world: World, folder: Path)
     world.capture(folder)
     path.write_bytes(b"\x00\x01\x02" * 60)
     world.capture(folder)
-    assert [row[5:] for row in source(world)] == [(1, 78, "captured", "binary"), (0, 0, "rejected", "binary")]
+    assert [row[5:] for row in source(world)] == [(1, 77, "captured", "binary"), (0, 0, "rejected", "binary")]
 
     write(path, LONG, "Text again.")
     world.capture(folder)
 
-    assert source(world)[0][5:] == (2, 90, "captured", None)
+    assert source(world)[0][5:] == (2, 89, "captured", None)
 
 
 def test_scopes_and_directories_are_listed(world: World, folder: Path) -> None:

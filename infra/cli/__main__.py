@@ -1,0 +1,5 @@
+"""The command line as a module: `python -m chronofile.infra.cli`."""
+
+from chronofile.infra.cli import main
+
+main()
