@@ -11,6 +11,7 @@ from typing import Any, LiteralString
 
 import psycopg
 from eventsourcing.persistence import StoredEvent
+from psycopg.errors import DeadlockDetected, UniqueViolation
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from chronofile.domain.codec import dumps, event_of, name_of, written
@@ -151,17 +152,13 @@ class EventStore:
                 self._recorder.lock(cursor)
                 recorded_at = max(self._clock(), self._checked(cursor, additions))
                 return self._recorder.insert(cursor, _rows(additions, token, iso(recorded_at)), count)
-        except (
-            WrongExpectedVersion,
-            psycopg.errors.UniqueViolation,
-            psycopg.errors.DeadlockDetected,
-        ) as error:
+        except (WrongExpectedVersion, UniqueViolation, DeadlockDetected) as error:
             # What `alongside` writes can be there already, or be written by two appends in opposite orders.
             if positions := self._positions_of(additions, token):
                 return positions
-            if isinstance(error, WrongExpectedVersion):
-                raise
-            raise WrongExpectedVersion(tuple(addition.stream for addition in additions)) from error
+            (found,) = self._read(self._recorder.standing_statement, _streams(additions))
+            wrong = _elsewhere(additions, found["versions"])
+            raise WrongExpectedVersion(wrong or tuple(_streams(additions))) from error
 
     def read(self, stream: str) -> list[Recorded]:
         return self.read_many([stream])[stream]
@@ -206,13 +203,13 @@ class EventStore:
         return low
 
     def _checked(self, cursor: Cursor, additions: Sequence[Addition]) -> datetime:
-        """Raise unless every stream stands where it is expected to; return when the last event was recorded."""
-        streams = [addition.stream for addition in additions]
-        assert len(set(streams)) == len(streams), "one addition for each stream"
-        cursor.execute(self._recorder.standing_statement, (streams,), binary=True)
+        """Raise unless every known stream stands where it is expected to; return when the last event was recorded."""
+        assert len(set(_streams(additions))) == len(additions), "one addition for each stream"
+        # That a new stream does not exist is seen to by the table's own key, and costs nothing.
+        grown = [addition for addition in additions if addition.after or not addition.events]
+        cursor.execute(self._recorder.standing_statement, (_streams(grown),), binary=True)
         (row,) = cursor
-        standing = zip(additions, row["versions"], strict=True)
-        if wrong := tuple(addition.stream for addition, version in standing if version != addition.after):
+        if wrong := _elsewhere(grown, row["versions"]):
             raise WrongExpectedVersion(wrong)
         return FIRST if row["last"] is None else _recorded_at(row["last"])
 
@@ -231,6 +228,16 @@ class EventStore:
     def _read(self, statement: Composed, *arguments: object) -> list[Row]:
         with self._datastore.get_connection() as conn:
             return conn.execute(statement, arguments, binary=True).fetchall()
+
+
+def _streams(additions: Sequence[Addition]) -> list[str]:
+    return [addition.stream for addition in additions]
+
+
+def _elsewhere(additions: Sequence[Addition], versions: Sequence[int]) -> tuple[str, ...]:
+    """Return the streams that do not stand where they are expected to."""
+    standing = zip(additions, versions, strict=True)
+    return tuple(addition.stream for addition, version in standing if version != addition.after)
 
 
 def _rows(

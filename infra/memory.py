@@ -25,6 +25,7 @@ from chronofile.domain.scopes import ALL
 from chronofile.domain.times import iso, parse_bound
 from chronofile.infra import logs
 from chronofile.infra.reports import DatabaseStatus, IngestReport, RejectedPath, Status
+from chronofile.ingest import known
 from chronofile.ingest.capture import Capture, Captured, Request
 from chronofile.ingest.gathered import Gathered
 from chronofile.ingest.sighting import FORMAT_NAMES, uri_of
@@ -224,7 +225,16 @@ class Memory:
     def sources(self, scope: str | None = None) -> list[catalogue.SourceEntry]:
         """Return every source that was ever seen, with what went wrong."""
         self.catch_up(SEARCH_CATCH_UP_S)
-        return catalogue.list_sources(self._parts.engine, scope=storable(scope))
+        entries = catalogue.list_sources(self._parts.engine, scope=storable(scope))
+        # A file that only held what was known already has appended nothing; the write side remembers it.
+        with self._parts.store.cursor() as cursor:
+            read = known.files_of(cursor, [entry.id for entry in entries])
+        return [
+            replace(
+                entry, files=tuple(sorted({*entry.files, *(str(f.path) for f in read.get(entry.id, ()))}))
+            )
+            for entry in entries
+        ]
 
     @naming_database_errors()
     def topics(self) -> list[catalogue.TopicCount]:
@@ -392,7 +402,10 @@ class Memory:
     def _source_ids(self, source: str) -> tuple[str, ...]:
         paths = _paths_of(source)
         uris = [source, *(uri_of(Path(path)) for path in paths)]
-        return catalogue.source_ids(self._parts.engine, uris, paths)
+        with self._parts.store.cursor() as cursor:
+            read = known.files(cursor, [Path(path) for path in paths]).values()
+        also = {file.source for file in read if file.source is not None}
+        return catalogue.source_ids(self._parts.engine, uris, paths, also)
 
     def _position(self, as_of: str | int | datetime | None) -> int | None:
         if as_of is None or isinstance(as_of, int):

@@ -114,7 +114,9 @@ def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[Counter[st
         "recorded_from": spread([row.recorded_from for row in began], np.int64),
         "recorded_to": np.full(len(terms), FOREVER),
     }
-    copy_columns(conn, posting, columns)
+    # In the order of the index, into which they go several times faster like that.
+    in_order = np.argsort(terms, kind="stable")
+    copy_columns(conn, posting, {name: values[in_order] for name, values in columns.items()})
     arrays = zip(packed_arrays(terms, sizes), packed_arrays(frequencies, sizes), strict=True)
     rows = [
         (row.no, row.scope_no, length, *packed)

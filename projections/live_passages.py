@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from chronofile.projections.bulk import copy_rows, end_rows
 from chronofile.projections.drafts import Draft
 from chronofile.projections.passages import SEQ_PER_TURN, Beginning, occurrence, passage, scope
 from chronofile.projections.projection import FOREVER
+
+LOOKS_MAX = 8
+"""How often a page looks for some of a source's turns before it loads all of them."""
 
 Row = dict[str, Any]
 Place = tuple[int, int, int, int | None, int | None]
@@ -49,6 +53,7 @@ class LivePassages:
         self._next_no = (conn.execute(sa.select(sa.func.max(passage.c.no))).scalar() or 0) + 1
         self._live: dict[str, Turns] = {}
         self._whole: set[str] = set()
+        self._looks: Counter[str] = Counter()
         self._rows: list[Row] = []
         self._occurrences: list[Row] = []
         self._ended: list[tuple[int, int]] = []
@@ -183,9 +188,12 @@ class LivePassages:
         return self._live.setdefault(source, {})
 
     def _load_turns(self, source: str, turns: Sequence[str]) -> Turns:
+        if self._looks[source] >= LOOKS_MAX:
+            self._load_whole(source)
         here = self._live.setdefault(source, {})
         missing = [turn for turn in turns if turn not in here]
         if missing and source not in self._whole:
+            self._looks[source] += 1
             self._load(source, (passage.c.source == source) & passage.c.turn.in_(missing))
         return {turn: here.get(turn, {}) for turn in turns}
 

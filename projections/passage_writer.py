@@ -26,7 +26,7 @@ from chronofile.domain.events import (
 )
 from chronofile.domain.formats import FORMATS
 from chronofile.domain.identity import storable
-from chronofile.domain.turns import Folded, Turn
+from chronofile.domain.turns import Folded, State, Turn
 from chronofile.projections import drafts, passages
 from chronofile.projections.bulk import copy_rows, replace_rows
 from chronofile.projections.drafts import Draft
@@ -58,8 +58,12 @@ class _Source:
     uri: str
     session: str | None
     revision: int = 0
-    fold_state: str | None = None
+    fold_state: State | None = None
     turns: int = 0
+
+    def row(self) -> dict[str, Any]:
+        fold_state = None if self.fold_state is None else dumps(dict(self.fold_state))
+        return {name: getattr(self, name) for name in self.__slots__} | {"fold_state": fold_state}
 
 
 def _apply(contents: Contents, store_key: bytes, conn: sa.Connection, page: Page) -> None:
@@ -128,10 +132,7 @@ class _Writer:
         self._live.flush()
         replace_rows(self._conn, passages.turn, list(self._turns.values()))
         replace_rows(self._conn, passages.failure, self._failures)
-        sources = [
-            {name: getattr(found, name) for name in found.__slots__} for found in self._sources.values()
-        ]
-        replace_rows(self._conn, passages.source, sources)
+        replace_rows(self._conn, passages.source, [found.row() for found in self._sources.values()])
         mapped = [{"path": path, "scope": scope} for path, scope in self._mapped.items()]
         replace_rows(self._conn, passages.directory, mapped)
         omission = passages.omission
@@ -160,7 +161,7 @@ class _Writer:
         elif (fold := FORMATS.get(event.format)) is None:
             self._fail(recorded, found, f"the format {event.format} is not known here")
         else:
-            state = None if is_whole else passages.state_of(found.fold_state)
+            state = None if is_whole else found.fold_state
             folded = fold.fold(state, [line for line in text.split("\n") if line])
             self._take(recorded, found, folded, is_whole=is_whole)
 
@@ -189,9 +190,7 @@ class _Writer:
             self._live.replace_turns(found.id, [*keys, *folded.removed], pieces, begin)
         unknown = {f"unknown record: {record}": number for record, number in (folded.unknown or {}).items()}
         self._omit(found.id, {**unknown, "unreadable records": folded.unreadable})
-        self._sources[found.id] = replace(
-            self._sources[found.id], fold_state=dumps_state(folded), turns=count
-        )
+        self._sources[found.id] = replace(found, fold_state=folded.state, turns=count)
 
     def _begin(self, recorded: Recorded, found: _Source, topic: str | None) -> passages.Beginning:
         return passages.Beginning(
@@ -207,7 +206,7 @@ class _Writer:
         """Count what gave no turn; the count of a source begins anew with each whole revision."""
         if is_whole:
             self._omissions[source] = Counter()
-        elif source not in self._omissions:
+        elif source not in self._omissions and any(counted.values()):
             stored = sa.select(passages.omission).where(passages.omission.c.source == source)
             self._omissions[source] = Counter({r.record: r.count for r in self._conn.execute(stored)})
         for record, number in counted.items():
@@ -242,14 +241,12 @@ class _Writer:
         return self._contents.get(key, b"").decode("utf-8", "surrogatepass")
 
 
-def dumps_state(folded: Folded) -> str:
-    return dumps(dict(folded.state))
-
-
 def _load_sources(conn: sa.Connection, page: Page) -> dict[str, _Source]:
     ids = {streams.id_of(r.stream) for r in page.events if r.stream.startswith("source-")}
     rows = conn.execute(sa.select(passages.source).where(passages.source.c.id.in_(ids)))
-    return {row.id: _Source(**row._mapping) for row in rows}
+    return {
+        row.id: _Source(**{**row._mapping, "fold_state": passages.state_of(row.fold_state)}) for row in rows
+    }
 
 
 def _turn_row(found: _Source, turn: Turn, ordinal: int) -> dict[str, Any]:

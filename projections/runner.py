@@ -10,6 +10,7 @@ from typing import Protocol
 import psycopg
 import sqlalchemy as sa
 import structlog
+from sqlalchemy.exc import OperationalError
 
 from chronofile.domain.envelope import Page, Recorded
 from chronofile.domain.errors import ProjectionStopped
@@ -80,7 +81,7 @@ def step(engine: sa.Engine, events: Events, projection: Projection, limits: Limi
     """
     try:
         moved = _step(engine, events, projection, limits)
-    except (sa.exc.OperationalError, psycopg.OperationalError):
+    except (OperationalError, psycopg.OperationalError):
         # The database is away, or busy: nothing is known of the events.
         raise
     except Exception as error:

@@ -71,6 +71,7 @@ def tables_of(dimension: int) -> Tables:
         sa.Column("recorded_from", sa.BigInteger, nullable=False),
         sa.Column("recorded_to", sa.BigInteger, nullable=False),
         sa.Column("chars", sa.Integer, nullable=False),
+        sa.Index("pending_chars_idx", "chars", "passage_no"),
     )
     return Tables(metadata, vector, pending)
 

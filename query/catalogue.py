@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
 from chronofile.domain.errors import UnknownPassage, UnknownSource
 from chronofile.domain.scopes import GLOBAL, scope_of
+from chronofile.domain.turns import PART_SEPARATOR
 from chronofile.projections import control, embedding, passages, sources, vectors
 from chronofile.projections.control import Generation
 from chronofile.projections.passages import failure, occurrence, passage
@@ -141,19 +143,18 @@ def list_topics(engine: sa.Engine) -> list[TopicCount]:
         return [TopicCount(*row) for row in conn.execute(query)]
 
 
-def source_ids(engine: sa.Engine, uris: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
+def source_ids(
+    engine: sa.Engine, uris: Sequence[str], paths: Sequence[str], also: Iterable[str] = ()
+) -> tuple[str, ...]:
     """Return the sources with one of the URIs, or read from one of the paths; sessions of one file count with it.
 
-    Raises UnknownSource.
+    `also` are sources that are known to be meant. Raises UnknownSource.
     """
     with _reading(engine) as conn:
         entries = sources.source
-        named = [
-            sa.or_(entries.c.uri == uri, sa.func.position(_bytes(uri + "#"), _raw(entries.c.uri)) == 1)
-            for uri in uris
-        ]
+        named = [sa.or_(entries.c.uri == uri, _begins(entries.c.uri, f"{uri}#")) for uri in uris]
         read = sa.select(sources.file.c.source).where(sources.file.c.path.in_(paths))
-        found = {*conn.scalars(sa.select(entries.c.id).where(sa.or_(*named))), *conn.scalars(read)}
+        found = {*also, *conn.scalars(sa.select(entries.c.id).where(sa.or_(*named))), *conn.scalars(read)}
     if not found:
         raise UnknownSource(f"({uris[0]})")
     return tuple(sorted(found))
@@ -240,22 +241,22 @@ def _beside(
 
 
 def _whole(conn: sa.Connection, source: str, position: int) -> str:
+    """Return a file's text, or a session's turns with a blank line between two of them."""
     query = (
-        sa.select(passage.c.text)
+        sa.select(passage.c.turn, passage.c.text)
         .join(occurrence, occurrence.c.passage_no == passage.c.no)
         .where(occurrence.c.source == source, alive(occurrence, position))
         .order_by(occurrence.c.seq)
     )
-    return "".join(conn.scalars(query))
+    turns = groupby(conn.execute(query).all(), key=lambda row: row.turn)
+    return PART_SEPARATOR.join("".join(row.text for row in rows) for _, rows in turns)
 
 
 def _count(conn: sa.Connection, condition: sa.ColumnElement[bool], table: sa.Table) -> int:
     return int(conn.execute(sa.select(sa.func.count()).select_from(table).where(condition)).scalar_one())
 
 
-def _raw(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    return sa.type_coerce(column, sa.LargeBinary)
-
-
-def _bytes(text: str) -> sa.ColumnElement[Any]:
-    return sa.literal(text.encode("utf-8", "surrogatepass"), type_=sa.LargeBinary)
+def _begins(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
+    beginning = text.encode("utf-8", "surrogatepass")
+    raw = sa.type_coerce(column, sa.LargeBinary)
+    return sa.func.substr(raw, 1, len(beginning)) == sa.literal(beginning, type_=sa.LargeBinary)

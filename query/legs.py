@@ -109,34 +109,34 @@ def by_words(conn: sa.Connection, within: Within, terms: Terms) -> list[int]:
     chosen, partial = _rarest(terms)
     if not chosen:
         return []
-    weight = sa.select(
-        sa.func.unnest(sa.bindparam("keys", type_=ARRAY(sa.BigInteger))).label("term"),
-        sa.func.unnest(sa.bindparam("weights", type_=ARRAY(sa.Float))).label("weight"),
-    ).cte("weight")
-    relative = sa.cast(posting.c.length, sa.Float) / sa.bindparam("average", type_=sa.Float)
-    often = sa.cast(posting.c.frequency, sa.Float)
-    share = weight.c.weight * often / (often + BM25_K1 * (1 - BM25_B + BM25_B * relative))
-    score = sa.func.sum(share).label("score")
-    query = (
-        sa.select(posting.c.passage_no, score)
-        .join(weight, weight.c.term == posting.c.term)
-        .where(within.holds(posting))
-        .group_by(posting.c.passage_no)
-        .order_by(score.desc(), posting.c.passage_no)
-        .limit(DEPTH * OVERFETCH if partial else DEPTH)
-    )
-    if within.narrow:
-        query = query.where(posting.c.passage_no.in_(within.numbers()))
-    values = {
-        "keys": [terms.keys[i] for i in chosen],
-        "weights": [float(terms.idf[i]) for i in chosen],
-        "average": terms.average_length or 1.0,
-    }
-    found = [row.passage_no for row in conn.execute(query, values).all()]
+    found = _numbers(conn, holding(within, terms, chosen, DEPTH * OVERFETCH if partial else DEPTH))
     if not partial or not found:
         return found
     exact = word_scores(conn, terms, found)
     return [found[i] for i in np.argsort(-exact, kind="stable")[:DEPTH]]
+
+
+def holding(within: Within, terms: Terms, chosen: Sequence[int], depth: int) -> sa.Select[Any]:
+    """Select the passages with the highest BM25 scores by some of the terms: `chosen` are their indexes."""
+    keys, weights = [terms.keys[i] for i in chosen], [float(terms.idf[i]) for i in chosen]
+    weight = sa.select(
+        sa.func.unnest(sa.literal(keys, type_=ARRAY(sa.BigInteger))).label("term"),
+        sa.func.unnest(sa.literal(weights, type_=ARRAY(sa.Float))).label("weight"),
+    ).cte("weight")
+    relative = sa.cast(posting.c.length, sa.Float) / sa.literal(terms.average_length or 1.0)
+    often = sa.cast(posting.c.frequency, sa.Float)
+    share = weight.c.weight * often / (often + BM25_K1 * (1 - BM25_B + BM25_B * relative))
+    query = (
+        sa.select(posting.c.passage_no)
+        .join(weight, weight.c.term == posting.c.term)
+        .where(within.holds(posting))
+        .group_by(posting.c.passage_no)
+        .order_by(sa.func.sum(share).desc(), posting.c.passage_no)
+        .limit(depth)
+    )
+    if within.narrow:
+        query = query.where(posting.c.passage_no.in_(within.numbers()))
+    return query
 
 
 def by_vectors(conn: sa.Connection, within: Within, tables: Tables, question: Vector, n: int) -> list[int]:

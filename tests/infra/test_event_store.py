@@ -119,6 +119,16 @@ def test_a_stream_that_stands_elsewhere_is_a_conflict(any_store: EventStore, aft
     assert any_store.position() == 2
 
 
+def test_a_conflict_names_every_stream_that_stands_elsewhere(store: EventStore) -> None:
+    store.append([Addition("batch-new", 0, [started()]), Addition("batch-grown", 0, [started()])])
+    wrong = [Addition("batch-new", 0, [started()]), Addition("batch-grown", 7, [finished()])]
+
+    with pytest.raises(WrongExpectedVersion, match="batch-new, batch-grown") as conflict:
+        store.append([*wrong, Addition("batch-right", 0, [started()])])
+
+    assert conflict.value.streams == ("batch-new", "batch-grown")
+
+
 def test_an_append_to_several_streams_is_all_or_nothing(conninfo: str, store: EventStore) -> None:
     store.append([Addition("batch-taken", 0, [started()])])
     others = [Addition(f"batch-{number}", 0, [started()]) for number in range(5)]

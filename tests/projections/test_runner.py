@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from chronofile.domain.envelope import Page, Recorded
 from chronofile.domain.errors import ProjectionStopped
@@ -164,7 +165,7 @@ def test_code_of_another_version_or_configuration_leaves_a_generation_alone(
 
 
 def test_an_event_that_cannot_be_applied_stops_the_projection_there_and_no_other(ten: World) -> None:
-    stopping, other = counting(refused=lambda event: event.position == 8), ten.projections[0]
+    stopping, other = counting(refused=lambda event: event.position == 8), ten.projections[1]
     control.ensure(ten.engine, [stopping])
 
     with pytest.raises(ProjectionStopped) as stopped:
@@ -175,7 +176,7 @@ def test_an_event_that_cannot_be_applied_stops_the_projection_there_and_no_other
     assert positions(ten) == [*range(1, 8)]
     found = generation(ten)
     assert (found.position, found.error_position, found.error) == (7, 8, "NotLiked: number 8")
-    assert generation(ten, "sources").position == 10
+    assert generation(ten, "passages").position == 10
 
     assert catch_up(ten, counting())
     assert positions(ten) == [*range(1, 11)]
@@ -205,7 +206,7 @@ def test_a_database_that_is_away_is_no_fault_of_an_event(ten: World) -> None:
 
     control.ensure(ten.engine, [counting()])
 
-    with pytest.raises((sa.exc.OperationalError, psycopg.OperationalError)):
+    with pytest.raises((OperationalError, psycopg.OperationalError)):
         catch_up(ten, replace(counting(), apply=apply))
 
     assert generation(ten).error is None
