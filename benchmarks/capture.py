@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from statistics import median
@@ -25,14 +26,15 @@ T = TypeVar("T")
 def main() -> None:
     folder = Path(sys.argv[1])
     timings: dict[str, list[float]] = {}
+    first, again, words = dict[str, int](), dict[str, int](), dict[str, int]()
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as place:
             home = Path(place) / "home"
             chronofile(home, "status")  # The database's first start is not what is measured.
-            run(timings, "read and hash the same files", lambda: read_all(folder))
-            first = run(timings, "capture", lambda: ingest(home, folder, "none"))
-            again = run(timings, "capture again, nothing changed", lambda: ingest(home, folder, "none"))
-            words = run(timings, "searchable by words", lambda: ingest(home, folder, "words"))
+            run(timings, "read and hash the same files", partial(read_all, folder))
+            first = run(timings, "capture", partial(ingest, home, folder, "none"))
+            again = run(timings, "capture again, nothing changed", partial(ingest, home, folder, "none"))
+            words = run(timings, "searchable by words", partial(ingest, home, folder, "words"))
     mb = first["read_bytes"] / 1e6
     print(
         f"{first['sources']} files, {mb:.1f} MB, {words['passages']} passages; unchanged: {again['unchanged']}\n"

@@ -18,6 +18,7 @@ from typing import LiteralString
 
 import numpy as np
 import psycopg
+import psycopg.conninfo
 import sqlalchemy as sa
 from psycopg.sql import SQL
 

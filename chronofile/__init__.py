@@ -1,5 +1,7 @@
 """Chronofile: local-first, event-sourced memory for AI agents.
 
+For example:
+
     from chronofile import connect
 
     with connect() as memory:

@@ -47,8 +47,8 @@ def examine(flags: Mapping[str, str | None], environment: Mapping[str, str], tel
 
 def binaries_version() -> str:
     """Return what the embedded Postgres's binaries say of themselves, such as `18.4`; raises BinariesMissing."""
-    from chronofile.infra.embedded_binaries import binaries
-    from chronofile.infra.embedded_place import Account
+    from chronofile.infra.embedded.binaries import binaries
+    from chronofile.infra.embedded.place import Account
 
     folder = binaries(Account(os.geteuid(), os.getegid()))
     said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True)

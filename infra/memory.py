@@ -57,11 +57,11 @@ log = structlog.get_logger(__name__)
 def naming_database_errors() -> Iterator[None]:
     """Raise DatabaseUnavailable where a connection broke or is refused, whichever library says so, and how to go on."""
     import psycopg
-    import sqlalchemy as sa
+    from sqlalchemy.exc import DBAPIError
 
     try:
         yield
-    except (psycopg.OperationalError, psycopg.InterfaceError, sa.exc.DBAPIError) as error:
+    except (psycopg.OperationalError, psycopg.InterfaceError, DBAPIError) as error:
         cause = getattr(error, "orig", error)
         state = getattr(cause, "sqlstate", None)
         broken = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)

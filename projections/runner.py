@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.exc import OperationalError
 
 from chronofile.domain.envelope import Page, Recorded
-from chronofile.domain.errors import ProjectionStopped
+from chronofile.domain.errors import DatabaseUnavailable, ProjectionStopped
 from chronofile.domain.events import RevisionCaptured
 from chronofile.projections import control
 from chronofile.projections.control import Generation
@@ -81,7 +81,7 @@ def step(engine: sa.Engine, events: Events, projection: Projection, limits: Limi
     """
     try:
         moved = _step(engine, events, projection, limits)
-    except (OperationalError, psycopg.OperationalError):
+    except (DatabaseUnavailable, OperationalError, psycopg.OperationalError):
         # The database is away, or busy: nothing is known of the events.
         raise
     except Exception as error:

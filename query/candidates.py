@@ -112,7 +112,7 @@ def _chains(links: dict[int, list[int | None]], index: dict[int, int]) -> tuple[
     return previous, following
 
 
-def _facts(within: Within, numbers: Sequence[int]) -> sa.Select[Any]:
+def _facts(within: Within, numbers: Sequence[int]) -> sa.Select[*tuple[Any, ...]]:
     text = sa.type_coerce(passage.c.text, sa.LargeBinary)
     size = sa.func.octet_length(text)
     return sa.select(

@@ -231,7 +231,7 @@ def measure(
 ) -> Measured:
     """Return the exact cosines of passages' vectors to the question's two, and the passages' static token ids."""
     index = {number: i for i, number in enumerate(numbers)}
-    query: sa.Select[Any] = sa.select(
+    query: sa.Select[*tuple[Any, ...]] = sa.select(
         instant.c.passage_no, -instant.c.vector.max_inner_product(static), instant.c.tokens
     ).where(one_of(instant.c.passage_no, numbers))
     if tables is not None and dense is not None:

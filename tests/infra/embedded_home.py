@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from chronofile.infra.embedded import remove
-from chronofile.infra.embedded_binaries import binaries
-from chronofile.infra.embedded_place import Account
+from chronofile.infra.embedded.binaries import binaries
+from chronofile.infra.embedded.place import Account
 
 IS_ROOT = os.geteuid() == 0
 AS_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can change to another account or mount")

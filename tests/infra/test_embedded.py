@@ -16,10 +16,10 @@ import psycopg
 import pytest
 
 from chronofile.infra.embedded import EmbeddedServer, remove, start
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.errors import (
     InUse,
 )
-from chronofile.infra.embedded_place import place_for
+from chronofile.infra.embedded.place import place_for
 
 from .embedded_home import (
     IS_ROOT,

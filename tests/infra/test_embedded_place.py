@@ -12,14 +12,14 @@ import psycopg
 import pytest
 
 from chronofile.infra.embedded import data_folder_for, remove, start
-from chronofile.infra.embedded_binaries import binaries
-from chronofile.infra.embedded_cluster import shared_memory_type
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.binaries import binaries
+from chronofile.infra.embedded.cluster import shared_memory_type
+from chronofile.infra.embedded.errors import (
     DataFolderMissing,
     DataFolderOfAnotherHome,
     SocketFolderUnsafe,
 )
-from chronofile.infra.embedded_place import ROOT_FOLDER, Account, place_for
+from chronofile.infra.embedded.place import ROOT_FOLDER, Account, place_for
 
 from .embedded_home import (
     AS_ROOT,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from chronofile.infra.embedded import data_folder_for, start
-from chronofile.infra.embedded_binaries import MAJOR_VERSION
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.binaries import MAJOR_VERSION
+from chronofile.infra.embedded.errors import (
     DataFolderOfAnotherVersion,
     DataFolderTooNew,
     DataFolderTooOld,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from chronofile.domain.errors import DatabaseUnavailable
 from chronofile.domain.identity import storable
-from chronofile.infra.mcp_server.arguments import TOKEN_BUDGET_MIN
-from chronofile.infra.mcp_server.calls import Calls
-from chronofile.infra.mcp_server.quotations import answer_text, fenced, quotation
-from chronofile.infra.mcp_server.refusals import nearest, refusal_of
-from chronofile.infra.mcp_server.tools import CORE, WHOLE_CHARS_MAX
-from chronofile.infra.mcp_server.wire import well_formed
+from chronofile.infra.mcp.arguments import TOKEN_BUDGET_MIN
+from chronofile.infra.mcp.calls import Calls
+from chronofile.infra.mcp.quotations import answer_text, fenced, quotation
+from chronofile.infra.mcp.refusals import nearest, refusal_of
+from chronofile.infra.mcp.tools import CORE, WHOLE_CHARS_MAX
+from chronofile.infra.mcp.wire import well_formed
 from chronofile.query.answer import Answer, Hit, HitSource
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "mcp.md"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from chronofile.domain.envelope import Recorded
 from chronofile.infra.contents import ContentStore
@@ -88,9 +89,9 @@ def plan(conn: sa.Connection, query: sa.Select[Any]) -> str:
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, *rest: Any) -> None:
         rendered.append((statement, parameters))
 
-    sa.event.listen(conn, "before_cursor_execute", note)
+    event.listen(conn, "before_cursor_execute", note)
     conn.execute(query).all()
-    sa.event.remove(conn, "before_cursor_execute", note)
+    event.remove(conn, "before_cursor_execute", note)
     statement, parameters = rendered[0]
     return "\n".join(row[0] for row in conn.exec_driver_sql(f"EXPLAIN {statement}", parameters))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.errors import (
     DataFolderMissing,
     DataFolderOfAnotherHome,
     NoPermission,

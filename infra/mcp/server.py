@@ -18,12 +18,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from chronofile import __version__
-from chronofile.infra.mcp_server.tools import CORE, INSTRUCTIONS, Reply, Tool
+from chronofile.infra.mcp.tools import CORE, INSTRUCTIONS, Reply, Tool
 
 if TYPE_CHECKING:
-    from chronofile.infra.mcp_server.lending import Lender
-    from chronofile.infra.mcp_server.refusals import Refusal
-    from chronofile.infra.mcp_server.wire import Wire
+    from chronofile.infra.mcp.lending import Lender
+    from chronofile.infra.mcp.refusals import Refusal
+    from chronofile.infra.mcp.wire import Wire
 
 CALLS_AT_ONCE = 4
 """More would wait for one another's connections."""
@@ -114,7 +114,7 @@ def _answered(
     lender: Lender, scope: str | None, tools: dict[str, Tool], name: str, arguments: dict[str, Any]
 ) -> protocol.CallToolResult:
     """Answer a call, whatever comes of it: a model can act on a refusal, on a broken protocol it cannot."""
-    from chronofile.infra.mcp_server import refusals
+    from chronofile.infra.mcp import refusals
 
     if (tool := tools.get(name)) is None:
         return _refused(refusals.unknown_tool(name, tools))
@@ -131,7 +131,7 @@ def _answered(
 
 def _run(tool: Tool, memory: Any, asked: BaseModel, scope: str | None) -> Reply | Refusal:
     from chronofile.domain.errors import UnknownScope
-    from chronofile.infra.mcp_server import refusals
+    from chronofile.infra.mcp import refusals
 
     named = getattr(asked, "scope", None)
     if named is None and "scope" in type(asked).model_fields:
@@ -144,7 +144,7 @@ def _run(tool: Tool, memory: Any, asked: BaseModel, scope: str | None) -> Reply 
 
 
 def _explained(error: Exception) -> Refusal:
-    from chronofile.infra.mcp_server import refusals
+    from chronofile.infra.mcp import refusals
 
     refusal = refusals.refusal_of(error)
     if refusal.code in refusals.OURS:

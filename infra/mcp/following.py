@@ -16,7 +16,7 @@ from chronofile.infra.memory import Progress
 from chronofile.infra.wakeups import wakeups
 
 if TYPE_CHECKING:
-    from chronofile.infra.mcp_server.calls import Calls
+    from chronofile.infra.mcp.calls import Calls
     from chronofile.infra.memory import Memory
 
 IDLE_S = 5.0

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from chronofile.infra.embedded_cluster import DATABASE, ROLE, create, exists
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.cluster import DATABASE, ROLE, create, exists
+from chronofile.infra.embedded.errors import (
     EmbeddedPostgresError,
     InUse,
     StartLockBusy,
@@ -21,8 +21,8 @@ from chronofile.infra.embedded_errors import (
     UnsupportedSystem,
     naming,
 )
-from chronofile.infra.embedded_lock import is_unused, join, start_lock
-from chronofile.infra.embedded_place import (
+from chronofile.infra.embedded.lock import is_unused, join, start_lock
+from chronofile.infra.embedded.place import (
     PORT,
     Place,
     data_folder_for,
@@ -32,7 +32,7 @@ from chronofile.infra.embedded_place import (
     place_for,
     set_aside,
 )
-from chronofile.infra.embedded_postmaster import run, stop, stop_strays
+from chronofile.infra.embedded.postmaster import run, stop, stop_strays
 
 __all__ = ["EmbeddedPostgresError", "EmbeddedServer", "data_folder_for", "remove", "start"]
 

@@ -14,10 +14,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from chronofile.infra.embedded_binaries import binaries, spawn_options
-from chronofile.infra.embedded_cluster import DATABASE, LOG_LINES_MAX, ROLE, configure, failure
-from chronofile.infra.embedded_errors import AccessRefused, StartTimedOut
-from chronofile.infra.embedded_place import Place, open_in_home, prepare_socket_folder
+from chronofile.infra.embedded.binaries import binaries, spawn_options
+from chronofile.infra.embedded.cluster import DATABASE, LOG_LINES_MAX, ROLE, configure, failure
+from chronofile.infra.embedded.errors import AccessRefused, StartTimedOut
+from chronofile.infra.embedded.place import Place, open_in_home, prepare_socket_folder
 
 Answer = Literal["ready", "busy", "absent"]
 

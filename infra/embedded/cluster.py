@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from chronofile.infra.embedded_binaries import MAJOR_VERSION, binaries, spawn_options
-from chronofile.infra.embedded_errors import (
+from chronofile.infra.embedded.binaries import MAJOR_VERSION, binaries, spawn_options
+from chronofile.infra.embedded.errors import (
     AccountMissing,
     DataFolderTooNew,
     DataFolderTooOld,
@@ -20,7 +20,7 @@ from chronofile.infra.embedded_errors import (
     NotADataFolder,
     StartFailed,
 )
-from chronofile.infra.embedded_place import (
+from chronofile.infra.embedded.place import (
     PORT,
     Place,
     write_for_account,

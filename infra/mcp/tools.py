@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from chronofile.infra.mcp_server.arguments import Arguments, NoArguments, PassageArguments, SearchArguments
-from chronofile.infra.mcp_server.shapes import AnswerShape, ContextShape, StatusShape
+from chronofile.infra.mcp.arguments import Arguments, NoArguments, PassageArguments, SearchArguments
+from chronofile.infra.mcp.shapes import AnswerShape, ContextShape, StatusShape
 
 if TYPE_CHECKING:
     from chronofile.infra.memory import Memory
@@ -100,7 +100,7 @@ class Tool:
 
 def search(memory: Memory, asked: SearchArguments) -> Reply:
     """Answer a question; raises what Memory.search raises."""
-    from chronofile.infra.mcp_server.quotations import answer_text
+    from chronofile.infra.mcp.quotations import answer_text
     from chronofile.query.answer import as_json
 
     fields = asked.model_dump(exclude={"query", "token_budget"})
@@ -118,7 +118,7 @@ def search(memory: Memory, asked: SearchArguments) -> Reply:
 
 def passage(memory: Memory, asked: PassageArguments) -> Reply:
     """Show a passage; raises UnknownPassage."""
-    from chronofile.infra.mcp_server.quotations import context_text
+    from chronofile.infra.mcp.quotations import context_text
     from chronofile.query.answer import as_json
 
     found = memory.get(asked.id, context=asked.context, source=asked.whole)

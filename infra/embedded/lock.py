@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chronofile.infra.embedded_errors import StartLockBusy
-from chronofile.infra.embedded_place import open_in_home
+from chronofile.infra.embedded.errors import StartLockBusy
+from chronofile.infra.embedded.place import open_in_home
 
 RETRY_S = 0.02
 

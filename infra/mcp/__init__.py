@@ -13,7 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from chronofile.infra.mcp_server.lending import Lender
+    from chronofile.infra.mcp.lending import Lender
     from chronofile.infra.memory import Memory
 
 PRESETS = ("core", "memory", "code", "all")
@@ -32,11 +32,11 @@ def serve(flags: Mapping[str, str | None], *, scope: str | None, tools: str) -> 
     _require_preset(tools)
     # The SDK makes a million objects that all stay: looking through them for garbage is a fifth of the start.
     gc.disable()
-    from chronofile.infra.mcp_server.wire import claim
+    from chronofile.infra.mcp.wire import claim
 
     wire = claim()
-    from chronofile.infra.mcp_server.lending import Lender
-    from chronofile.infra.mcp_server.server import run
+    from chronofile.infra.mcp.lending import Lender
+    from chronofile.infra.mcp.server import run
 
     lender = Lender(partial(_open, flags))
     _leave_on_signals(lender)
