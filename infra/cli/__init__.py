@@ -14,6 +14,9 @@ def main() -> None:
     from chronofile.infra.cli.failures import interrupted
 
     _open_standard_streams()
+    # The matrices of a search are small: on a busy machine several threads wait for one another 40 times as
+    # long as one of them would compute.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         # Importing takes a moment too, and an interrupt in it deserves the same sentence.
         from chronofile.infra.cli.app import app
