@@ -123,6 +123,7 @@ _CONTRACTED = re.compile(r"'(?:s|m|d|ve|ll|re)$")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _QUOTES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u00ad": None})
 _CACHED_CHUNKS_MAX = 100_000
+_CACHED_WORDS_MAX = 50_000
 _CAMEL_PIECES_MAX = 6
 
 
@@ -162,7 +163,8 @@ def _word_stem(language: str) -> Callable[[str], str]:
     def other(word: str) -> str:
         return _unaccented(str(stemmer().stemWord(word.lower())))
 
-    return english if language == "english" else other
+    # Chunks vary without end, the words in them do not.
+    return lru_cache(maxsize=_CACHED_WORDS_MAX)(english if language == "english" else other)
 
 
 def _unaccented(word: str) -> str:

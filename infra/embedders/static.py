@@ -24,6 +24,7 @@ TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cd
 IDENTITY = f"static-l2@{DIMENSION}#{TABLE_SHA256[:16]}"
 
 TOKENS_MAX = 512
+POOLED_TEXTS = 2_000
 TEXT_CHARS_MAX = TOKENS_MAX * 17  # The longest token has 16 characters, so this cuts none of the first 512.
 
 
@@ -65,10 +66,16 @@ class L2Supercat:
 
         table = self._loaded().table
         pooled = np.zeros((len(tokens), DIMENSION), dtype=np.float32)
-        for row, ids in enumerate(tokens):
-            if len(ids):
-                # One text at a time stays in the cache: faster than gathering many and np.add.reduceat.
-                table.take(ids, axis=0).sum(axis=0, dtype=np.float32, out=pooled[row])
+        for start in range(0, len(tokens), POOLED_TEXTS):
+            part = [np.asarray(ids, dtype=np.int64) for ids in tokens[start : start + POOLED_TEXTS]]
+            # Few distinct tokens make many texts: each becomes float32 once.
+            distinct, places = np.unique(np.concatenate(part), return_inverse=True)
+            rows = table.take(distinct, axis=0).astype(np.float32)
+            ends = np.cumsum([len(ids) for ids in part])
+            for row, (ids, end) in enumerate(zip(part, ends, strict=True), start=start):
+                if len(ids):
+                    # One text at a time stays in the cache, which np.add.reduceat over all of them does not.
+                    rows.take(places[end - len(ids) : end], axis=0).sum(axis=0, out=pooled[row])
         norms = np.linalg.norm(pooled, axis=1, keepdims=True)
         np.divide(pooled, norms, out=pooled, where=norms > 0)
         return pooled

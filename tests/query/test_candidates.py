@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,8 +118,25 @@ def test_the_question_tells_whose_passages_count_more(
     assert gathered.where(gathered.pool.self_said) == self_said
 
 
-def test_the_same_turn_in_another_file_is_the_same_span(world: World, home: Any) -> None:
-    folder = home.parent / "sessions"
+def test_what_is_over_is_nobodys_neighbour(world: World, tmp_path: Path) -> None:
+    sections = [f"# Part {number}\n\n{f'Words of {number}. ' * 60}\n" for number in range(3)]
+    path = write(tmp_path / "notes.md", *sections)
+    world.capture(path)
+    write(path, sections[0], sections[2])
+    world.capture(path)
+    world.catch_up()
+
+    rows = world.rows("SELECT convert_from(text, 'UTF8') FROM {passages}.passage ORDER BY no")
+    first, middle, last = (text for (text,) in rows)
+    assert middle.startswith("# Part 1")
+    assert gather(world, [first]).following(first) == last
+    assert gather(world, [last]).previous(last) == first
+    before = world.store.position() - 3
+    assert gather(world, [last], as_of=before).previous(last) == middle
+
+
+def test_the_same_turn_in_another_file_is_the_same_span(world: World, tmp_path: Path) -> None:
+    folder = tmp_path
     write(folder / "a.jsonl", claude_line("Again and again."), claude_line("Mine.", uuid="u-2"))
     write(folder / "b.jsonl", claude_line("Again and again."), claude_line("Mine.", uuid="u-3", session="b"))
     world.capture(folder)
