@@ -82,7 +82,7 @@ def fill(memory: Memory) -> None:
         real = here.execute(
             sa.select(tables.vector.c.vector).order_by(tables.vector.c.passage_no).limit(20_000)
         )
-        pool = np.stack([row.vector.to_numpy() for row in real]).astype(np.float32)
+        pool = np.array([row.vector for row in real], dtype=np.float32)
         for start in range(0, len(waiting), CHUNK):
             rows = waiting[start : start + CHUNK]
             drawn = pool[rng.integers(0, len(pool), len(rows))]

@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import unquote_to_bytes
 
 import structlog
 
@@ -20,20 +19,19 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import BadRequest, ChronofileError, DatabaseUnavailable, ProjectionStopped
 from chronofile.domain.events import SearchServed
 from chronofile.domain.identity import storable
-from chronofile.domain.rejection import REJECTION_SENTENCES
-from chronofile.domain.scopes import ALL
-from chronofile.domain.times import iso, parse_bound
+from chronofile.domain.times import iso
 from chronofile.infra import logs
-from chronofile.infra.reports import DatabaseStatus, IngestReport, RejectedPath, Status
+from chronofile.infra.reports import DatabaseStatus, IngestReport, Status
+from chronofile.infra.requests import question_of, require_scope_name, working_directory
 from chronofile.ingest import known
 from chronofile.ingest.capture import Capture, Captured, Request
 from chronofile.ingest.gathered import Gathered
-from chronofile.ingest.sighting import FORMAT_NAMES, uri_of
+from chronofile.ingest.sighting import FORMAT_NAMES
 from chronofile.projections import embedding, runner
 from chronofile.projections.projection import Projection
 from chronofile.query import catalogue
 from chronofile.query.answer import Answer, Context
-from chronofile.query.question import LIMIT_DEFAULT, Filters, Question
+from chronofile.query.question import LIMIT_DEFAULT, Question
 from chronofile.query.search import Models, search
 
 if TYPE_CHECKING:
@@ -48,7 +46,6 @@ AUTO_EMBED_MAX = 2_000
 SEARCH_CATCH_UP_S = 0.2
 WAITS = ("auto", "words", "all", "none")
 POLL_S = 0.05
-LIMIT_MAX = 1_000_000
 
 log = structlog.get_logger(__name__)
 
@@ -149,7 +146,7 @@ class Memory:
             raise BadRequest(f"--wait is one of {', '.join(WAITS)}, not {wait!r}.")
         if format is not None and format not in FORMAT_NAMES:
             raise BadRequest(f"--format is one of {', '.join(FORMAT_NAMES)}, not {format!r}.")
-        _require_scope_name(scope)
+        require_scope_name(scope)
         capture = Capture(
             self._parts.store,
             self._parts.contents.key,
@@ -165,8 +162,7 @@ class Memory:
         note = None
         if wait != "none" and not dry_run:
             note = self._make_searchable(wait, captured.position, progress)
-        counts = catalogue.counts(self._parts.engine)
-        return _report(captured, counts, note)
+        return IngestReport.of(captured, catalogue.counts(self._parts.engine), note)
 
     def search(
         self,
@@ -368,52 +364,15 @@ class Memory:
             time.sleep(POLL_S)
 
     def _question(self, query: str, fields: Mapping[str, Any]) -> Question:
-        now = self._parts.clock()
-        at = fields.get("at")
-        limit = fields.get("limit", LIMIT_DEFAULT)
-        if not 0 <= limit <= LIMIT_MAX:
-            raise BadRequest(f"--limit is a number from 0 to {LIMIT_MAX}, not {limit}.")
-        source = fields.get("source")
-        return Question(
-            text=query,
-            filters=Filters(
-                scopes=self._scopes(fields.get("scope")),
-                topic=storable(fields.get("topic")),
-                kind=storable(fields.get("kind")),
-                session=storable(fields.get("session")),
-                speaker=storable(fields.get("speaker")),
-                source_ids=None if source is None else self._source_ids(source),
-                since=_moment(fields.get("since"), end=False),
-                until=_moment(fields.get("until"), end=True),
-            ),
-            at=_moment(at, end=False) or now,
-            as_of=self._position(fields.get("as_of")),
-            limit=limit,
-            explain=bool(fields.get("explain")),
+        here = working_directory()
+        return question_of(
+            query,
+            fields,
+            scopes_here=lambda: None if here is None else self.scopes_here(here),
+            store=self._parts.store,
+            engine=self._parts.engine,
+            now=self._parts.clock(),
         )
-
-    def _scopes(self, wanted: str | Sequence[str] | None) -> tuple[str, ...] | None:
-        if wanted is None:
-            here = _working_directory()
-            return None if here is None else self.scopes_here(here)
-        names = [wanted] if isinstance(wanted, str) else wanted
-        return None if ALL in names else tuple(storable(name) or "" for name in names)
-
-    def _source_ids(self, source: str) -> tuple[str, ...]:
-        paths = _paths_of(source)
-        uris = [source, *(uri_of(Path(path)) for path in paths)]
-        with self._parts.store.cursor() as cursor:
-            read = known.files(cursor, [Path(path) for path in paths]).values()
-        also = {file.source for file in read if file.source is not None}
-        return catalogue.source_ids(self._parts.engine, uris, paths, also)
-
-    def _position(self, as_of: str | int | datetime | None) -> int | None:
-        if as_of is None or isinstance(as_of, int):
-            return as_of
-        if isinstance(as_of, str) and as_of.strip().isdecimal():
-            return int(as_of)
-        moment = _moment(as_of, end=True)
-        return None if moment is None else self._parts.store.position_at(moment)
 
     def _record(self, answer: Answer) -> None:
         """Write down in the ledger what was asked and what went out; a search does not fail over it."""
@@ -446,60 +405,4 @@ class Memory:
             yield bool(row and row[0])
 
 
-def _working_directory() -> Path | None:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # Somebody deleted it under us.
-        return None
-
-
 EMBED_LEASE = 0x454D424544  # "EMBED"
-FILE_SCHEME = "file://"
-
-
-def _require_scope_name(scope: str | None) -> None:
-    if scope is None:
-        return
-    if not scope.strip() or scope == ALL or storable(scope) != scope or any(ord(c) < 32 for c in scope):
-        raise BadRequest(f"{scope!r} is no name for a scope.")
-
-
-def _paths_of(source: str) -> list[str]:
-    """Return the paths that a source's URI or a path may mean, as it is and without links; none for one session."""
-    is_uri = source.startswith(FILE_SCHEME)
-    if is_uri and "#" in source:
-        return []
-    try:
-        path = os.fsdecode(unquote_to_bytes(source.removeprefix(FILE_SCHEME))) if is_uri else source
-        return list(dict.fromkeys([str(Path(path).absolute()), os.path.realpath(path)]))
-    except ValueError:  # No file can be called so.
-        return []
-
-
-def _moment(value: str | datetime | None, *, end: bool) -> datetime | None:
-    if value is None or isinstance(value, datetime):
-        return value
-    return parse_bound(value, end=end)
-
-
-def _report(captured: Captured, counts: catalogue.Counts, note: str | None) -> IngestReport:
-    return IngestReport(
-        batch=captured.batch,
-        sources=len(captured.sources),
-        revisions=captured.revisions,
-        unchanged=captured.unchanged,
-        rejected=tuple(
-            RejectedPath(str(r.path), r.reason, r.detail, REJECTION_SENTENCES[r.reason])
-            for r in captured.rejected
-        ),
-        redactions=0,
-        position=captured.position,
-        pending_vectors=counts.pending_vectors,
-        moved=captured.moved,
-        removed=captured.removed,
-        omitted={str(reason): count for reason, count in captured.omitted.items()},
-        waiting_bytes=captured.waiting_bytes,
-        read_bytes=captured.read_bytes,
-        passages=counts.passages,
-        note=note,
-    )

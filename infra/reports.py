@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from chronofile.query.catalogue import ProjectionStatus
+from chronofile.domain.rejection import REJECTION_SENTENCES
+from chronofile.query.catalogue import Counts, ProjectionStatus
+
+if TYPE_CHECKING:
+    from chronofile.ingest.capture import Captured
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,30 @@ class IngestReport:
     read_bytes: int
     passages: int
     note: str | None = None
+
+    @classmethod
+    def of(cls, captured: Captured, counts: Counts, note: str | None) -> Self:
+        """Return the report of a run, with what the memory holds after it."""
+        return cls(
+            batch=captured.batch,
+            sources=len(captured.sources),
+            revisions=captured.revisions,
+            unchanged=captured.unchanged,
+            rejected=tuple(
+                RejectedPath(str(r.path), r.reason, r.detail, REJECTION_SENTENCES[r.reason])
+                for r in captured.rejected
+            ),
+            redactions=0,
+            position=captured.position,
+            pending_vectors=counts.pending_vectors,
+            moved=captured.moved,
+            removed=captured.removed,
+            omitted={str(reason): count for reason, count in captured.omitted.items()},
+            waiting_bytes=captured.waiting_bytes,
+            read_bytes=captured.read_bytes,
+            passages=counts.passages,
+            note=note,
+        )
 
     @property
     def failed(self) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,6 @@ from chronofile.projections.projection import Verbatim
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
-_ARRAY_HEADER = struct.Struct(">iiiii")
-"""Dimensions, whether there are nulls, the elements' type, their number, the first one's index."""
-_EMPTY_ARRAY_HEADER = struct.Struct(">iii")
-_INTEGER_OIDS = {2: 21, 4: 23, 8: 20}
 _TYPES: Sequence[tuple[type[sa.types.TypeEngine[Any]], str]] = (
     (Verbatim, "bytea"),
     (HALFVEC, "bytea"),
@@ -102,18 +97,6 @@ def listed(columns: Sequence[sa.Column[Any]], rows: Sequence[Sequence[Any]]) -> 
     ]
     names = [sa.column(column.name, column.type) for column in columns]
     return sa.func.unnest(*arrays).table_valued(*names, name="listed").render_derived()
-
-
-def packed_arrays(values: NDArray[Any], sizes: NDArray[np.int64]) -> Iterator[bytes]:
-    """Cut integers into arrays of these sizes, each in the binary form of a Postgres array."""
-    width = values.dtype.itemsize
-    packed = np.empty(len(values), dtype=[("size", ">i4"), ("value", f">i{width}")])
-    packed["size"], packed["value"] = width, values
-    content, end, oid = packed.tobytes(), 0, _INTEGER_OIDS[width]
-    for size in sizes.tolist():
-        start, end = end, end + size * packed.itemsize
-        header = _ARRAY_HEADER.pack(1, 0, oid, size, 1) if size else _EMPTY_ARRAY_HEADER.pack(0, 0, oid)
-        yield header + content[start:end]
 
 
 def _packing(column_type: sa.types.TypeEngine[Any]) -> Callable[[Any], bytes] | None:

@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from numpy.typing import NDArray
 
 from chronofile.domain.envelope import Page
 from chronofile.domain.times import own_clock
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_columns, copy_rows, listed, packed_arrays
+from chronofile.projections.bulk import copy_columns, copy_rows, end_rows, listed
 from chronofile.projections.projection import FOREVER, Projection
 from chronofile.projections.words import passage_terms, term_hash
 
 NAME, VERSION = "lexical", 1
 FREQUENCY_MAX = 2**15 - 1
+TERM_TYPE, FREQUENCY_TYPE = np.dtype("<i8"), np.dtype("<i2")
 TERMS_CACHED_MAX = 200_000
+ENDED_MAX = 1_000
 
 tables = sa.MetaData(schema=NAME)
 
@@ -51,10 +53,14 @@ document = sa.Table(
     sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("scope_no", sa.Integer, nullable=False),
     sa.Column("length", sa.Integer, nullable=False),
-    sa.Column("terms", ARRAY(sa.BigInteger), nullable=False),
-    sa.Column("frequencies", ARRAY(sa.SmallInteger), nullable=False),
+    sa.Column("terms", sa.LargeBinary, nullable=False),
+    sa.Column("frequencies", sa.LargeBinary, nullable=False),
 )
-"""The same by passage: its distinct terms and how often each occurs, to score a passage exactly."""
+"""The same by passage: its distinct terms (TERM_TYPE) and how often each occurs (FREQUENCY_TYPE).
+
+A search scores a thousand passages exactly. As bytes that numpy reads they come ten times faster than as
+arrays that the database takes apart.
+"""
 
 total = sa.Table(
     "total",
@@ -117,34 +123,36 @@ def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[Counter[st
     # In the order of the index, into which they go several times faster like that.
     in_order = np.argsort(terms, kind="stable")
     copy_columns(conn, posting, {name: values[in_order] for name, values in columns.items()})
-    arrays = zip(packed_arrays(terms, sizes), packed_arrays(frequencies, sizes), strict=True)
+    ends = np.cumsum(sizes).tolist()
     rows = [
-        (row.no, row.scope_no, length, *packed)
-        for row, length, packed in zip(began, lengths, arrays, strict=True)
+        (
+            row.no,
+            row.scope_no,
+            length,
+            _packed(terms[a:b], TERM_TYPE),
+            _packed(frequencies[a:b], FREQUENCY_TYPE),
+        )
+        for row, length, a, b in zip(began, lengths, [0, *ends], ends, strict=False)
     ]
     copy_rows(conn, document, rows)
 
 
+def _packed(values: NDArray[Any], kind: np.dtype[Any]) -> bytes:
+    return values.astype(kind).tobytes()
+
+
 def _end(conn: sa.Connection, ended: Sequence[tuple[int, int]]) -> None:
-    if not ended:
-        return
-    over = listed([document.c.passage_no, posting.c.recorded_to], ended)
-    # Through the document's own terms, since the postings are indexed by term.
-    gone = (
-        sa.select(over, document.c.scope_no, sa.func.unnest(document.c.terms).label("term"))
-        .join(document, document.c.passage_no == over.c.passage_no)
-        .cte("gone")
-    )
-    statement = (
-        sa.update(posting)
-        .where(
-            posting.c.term == gone.c.term,
-            posting.c.scope_no == gone.c.scope_no,
-            posting.c.passage_no == gone.c.passage_no,
-        )
-        .values(recorded_to=gone.c.recorded_to)
-    )
-    conn.execute(statement)
+    """Note that passages are over in the postings of each, through its own terms: those are indexed by term."""
+    for start in range(0, len(ended), ENDED_MAX):
+        over = dict(ended[start : start + ENDED_MAX])
+        found = sa.select(document.c.passage_no, document.c.scope_no, document.c.terms)
+        rows = conn.execute(found.where(document.c.passage_no.in_(over))).all()
+        gone = [
+            (term, row.scope_no, row.passage_no, over[row.passage_no])
+            for row in rows
+            for term in np.frombuffer(row.terms, TERM_TYPE).tolist()
+        ]
+        end_rows(conn, posting, ["term", "scope_no", "passage_no"], gone)
 
 
 def _count(conn: sa.Connection, page: Page) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from chronofile.projections import vectors
 from chronofile.projections.control import Generation
 from chronofile.projections.instant import instant
-from chronofile.projections.lexical import document, posting, total
+from chronofile.projections.lexical import FREQUENCY_TYPE, TERM_TYPE, document, posting, total
 from chronofile.projections.passages import passage, scope
 from chronofile.projections.vectors import Tables
 from chronofile.query.question import Within, one_of
@@ -204,25 +204,22 @@ def lowest(within: Within) -> sa.Select[Any]:
 
 def word_scores(conn: sa.Connection, terms: Terms, numbers: Sequence[int]) -> Floats:
     """Return the exact BM25 score of each passage: shape (len(numbers),)."""
-    index = {number: i for i, number in enumerate(numbers)}
-    place = {key: i for i, key in enumerate(terms.keys)}
-    element = (
-        sa.func.unnest(document.c.terms, document.c.frequencies)
-        .table_valued(sa.column("term", sa.BigInteger), sa.column("frequency", sa.SmallInteger))
-        .render_derived(name="element")
-    )
-    query = (
-        sa.select(document.c.passage_no, document.c.length, element.c.term, element.c.frequency)
-        .select_from(document.join(element, sa.true()))
-        .where(one_of(document.c.passage_no, numbers), one_of(element.c.term, terms.keys))
-    )
-    rows = conn.execute(query).all()
     scores = np.zeros(len(numbers))
-    if rows:
-        held = np.array([(index[no], place[term], tf, length) for no, length, term, tf in rows])
-        df = np.array(terms.df)[held[:, 1]]
-        shares = bm25(held[:, 2], df, held[:, 3], n=terms.n, average_length=terms.average_length)
-        np.add.at(scores, held[:, 0], shares)
+    columns = document.c.passage_no, document.c.length, document.c.terms, document.c.frequencies
+    rows = conn.execute(sa.select(*columns).where(one_of(document.c.passage_no, numbers))).all()
+    if not rows or not terms.keys:
+        return scores
+    index = {number: i for i, number in enumerate(numbers)}
+    held = np.frombuffer(b"".join(row.terms for row in rows), TERM_TYPE)
+    frequencies = np.frombuffer(b"".join(row.frequencies for row in rows), FREQUENCY_TYPE)
+    owners = np.repeat(np.arange(len(rows)), [len(row.terms) // TERM_TYPE.itemsize for row in rows])
+    asked = np.argsort(terms.keys)
+    place = np.searchsorted(np.array(terms.keys)[asked], held).clip(max=len(asked) - 1)
+    hits = np.flatnonzero(np.array(terms.keys)[asked][place] == held)
+    lengths = np.array([row.length for row in rows])[owners[hits]]
+    df = np.array(terms.df)[asked][place[hits]]
+    shares = bm25(frequencies[hits], df, lengths, n=terms.n, average_length=terms.average_length)
+    np.add.at(scores, np.array([index[row.passage_no] for row in rows])[owners[hits]], shares)
     return scores
 
 

@@ -306,6 +306,10 @@ def test_as_of_is_a_position_in_digits_or_the_last_one_recorded_by_a_time(
     by_time = memory.search("violin", as_of=between.isoformat())
     assert (texts(by_time), by_time.as_of, by_time.position) == (["violin 1"], first, second)
     assert memory.search("violin", as_of=between).as_of == first
+    local = between.astimezone().replace(tzinfo=None)
+    assert (
+        memory.search("violin", as_of=local).as_of == memory.search("violin", as_of=f"{local}").as_of == first
+    )
     assert len(memory.search("violin", as_of=between + timedelta(days=1)).hits) == 2
     assert len(memory.search("violin", as_of=second + 1_000).hits) == 2
     before_all = memory.search("violin", as_of="1999-12-31")
@@ -424,6 +428,19 @@ def test_another_language_in_the_settings_is_told_while_the_old_one_goes_on(
         answer = other.search("harbour")
         assert answer.degraded == ("words: german is configured, english serves",)
         assert "harbours" in texts(answer)[0]
+
+
+def test_a_projection_that_another_version_built_is_waited_for_by_nobody(memory: Memory, notes: Path) -> None:
+    memory.ingest([notes])
+    with memory._parts.store.cursor() as cursor:
+        cursor.execute("UPDATE control.generation SET code_version = 99 WHERE projection = 'lexical'")
+    report = memory.ingest([add(notes, "More harbours.")])
+    lag = report.position - memory.status().projections["lexical"].position
+    assert lag > 0
+    answer = memory.search("harbours")
+    assert answer.degraded == (f"log: {lag} events not applied yet",)
+    assert texts(answer) == ["Staging listens on port 5433.\n"]
+    assert memory.work(drain=True) == 0
 
 
 def test_a_model_that_is_no_longer_the_same_is_never_asked(
@@ -550,7 +567,7 @@ def test_an_embedded_server_that_is_killed_is_an_error_with_a_sentence_and_the_n
 def test_an_external_server_that_was_restarted_answers_the_next_call(home: Path, notes: Path) -> None:
     with postmaster() as server, opened(server.conninfo, home) as memory:
         memory.ingest([notes])
-        server.stop(signal.SIGQUIT)
+        server.stop()
         with pytest.raises(DatabaseUnavailable):
             memory.search("port")
         server.start()

@@ -19,7 +19,6 @@ from chronofile.projections.bulk import (
     copy_rows,
     end_rows,
     listed,
-    packed_arrays,
     replace_rows,
     schema_of,
 )
@@ -135,21 +134,6 @@ def test_copied_columns_come_back_as_they_were(conn: sa.Connection, rows: list[t
     copy_columns(conn, spans, columns)
 
     assert sorted(tuple(row) for row in conn.execute(sa.select(spans))) == sorted(rows)
-
-
-@given(st.lists(st.lists(st.integers(-(2**15), 2**15 - 1), max_size=5), max_size=6))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_packed_arrays_are_the_arrays(conn: sa.Connection, wanted: list[list[int]]) -> None:
-    conn.execute(sa.delete(lists))
-    sizes = np.array([len(found) for found in wanted], dtype=np.int64)
-    flat = [value for found in wanted for value in found]
-    big = packed_arrays(np.array(flat, dtype=np.int64) * 2**40, sizes)
-    small = packed_arrays(np.array(flat, dtype=np.int16), sizes)
-
-    copy_rows(conn, lists, list(zip(big, small, strict=True)))
-
-    rows = [tuple(row) for row in conn.execute(sa.select(lists))]
-    assert rows == [([value * 2**40 for value in found], found) for found in wanted]
 
 
 def test_rows_are_ended_by_their_keys_and_no_others_are(conn: sa.Connection) -> None:

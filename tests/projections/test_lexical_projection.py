@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from chronofile.domain.events import SourceRescoped
 from chronofile.domain.times import own_clock
-from chronofile.projections.lexical import FREQUENCY_MAX
+from chronofile.projections.lexical import FREQUENCY_MAX, FREQUENCY_TYPE, TERM_TYPE
 from chronofile.projections.projection import FOREVER
 from chronofile.projections.words import analyse, passage_terms, term_hash
 from tests.builders import turn_line, write
@@ -69,11 +71,20 @@ def test_at_every_position_the_statistics_are_those_of_a_recount(world: World, t
         assert stored(world, position) == recounted(world, position)
 
 
+def unpacked(terms: bytes, frequencies: bytes) -> tuple[list[int], list[int]]:
+    return np.frombuffer(terms, TERM_TYPE).tolist(), np.frombuffer(frequencies, FREQUENCY_TYPE).tolist()
+
+
 def test_a_document_has_the_postings_of_its_passage(world: World, tmp_path: Path) -> None:
     live_through(world, tmp_path / "api")
     world.catch_up(page_events=5)
 
-    documents = world.rows("SELECT passage_no, scope_no, length, terms, frequencies FROM {lexical}.document")
+    documents = [
+        (no, scope_no, length, *unpacked(terms, frequencies))
+        for no, scope_no, length, terms, frequencies in world.rows(
+            "SELECT passage_no, scope_no, length, terms, frequencies FROM {lexical}.document"
+        )
+    ]
     postings = world.rows("SELECT passage_no, scope_no, length, term, frequency FROM {lexical}.posting")
 
     assert len(documents) == world.rows("SELECT count(*) FROM {passages}.passage")[0][0]
@@ -126,7 +137,12 @@ def test_a_passage_of_one_word_and_one_of_no_word_are_documents(world: World, tm
     world.capture(write(tmp_path / "t.turns.jsonl", *lines))
     world.catch_up()
 
-    rows = world.rows("SELECT length, terms, frequencies FROM {lexical}.document ORDER BY passage_no")
+    rows = [
+        (length, *unpacked(terms, frequencies))
+        for length, terms, frequencies in world.rows(
+            "SELECT length, terms, frequencies FROM {lexical}.document ORDER BY passage_no"
+        )
+    ]
 
     assert rows == [(100, [term_hash("zebra")], [100]), (0, [], []), (0, [], [])]
     assert FREQUENCY_MAX > 100

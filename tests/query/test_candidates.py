@@ -135,15 +135,18 @@ def test_what_is_over_is_nobodys_neighbour(world: World, tmp_path: Path) -> None
     assert gather(world, [last], as_of=before).previous(last) == middle
 
 
-def test_the_same_turn_in_another_file_is_the_same_span(world: World, tmp_path: Path) -> None:
-    folder = tmp_path
-    write(folder / "a.jsonl", claude_line("Again and again."), claude_line("Mine.", uuid="u-2"))
-    write(folder / "b.jsonl", claude_line("Again and again."), claude_line("Mine.", uuid="u-3", session="b"))
-    world.capture(folder)
+def test_the_same_turn_in_another_session_is_the_same_span(world: World, tmp_path: Path) -> None:
+    for session, own in (("a", "u-2"), ("b", "u-3")):
+        again = claude_line("Again and again.", session=session)
+        write(tmp_path / f"{session}.jsonl", again, claude_line("Mine.", uuid=own, session=session))
+    world.capture(tmp_path)
     world.catch_up()
-    rows = world.rows("SELECT no FROM {passages}.passage ORDER BY no")
+    rows = world.rows("SELECT no, convert_from(text, 'UTF8') FROM {passages}.passage ORDER BY no")
     with reading(world) as (conn, within, _):
-        gathered = pool(conn, within, "who?", [no for (no,) in rows])
-    same = {span for span in gathered.spans if gathered.spans.count(span) > 1}
-    assert len(gathered.spans) - len(set(gathered.spans)) == len(same)
-    assert all(isinstance(span, tuple) and span[0] != "u-2" for span in same)
+        gathered = pool(conn, within, "who?", [no for no, _ in rows])
+
+    assert len(set(gathered.group)) == 2
+    spans = dict(zip(gathered.numbers, gathered.spans, strict=True))
+    told = [(text, spans[no]) for no, text in rows]
+    assert len({span for text, span in told if text == "Again and again."}) == 1
+    assert len({span for text, span in told if text == "Mine."}) == 2
