@@ -305,16 +305,20 @@ class Memory:
         self, *, drain: bool, progress: Progress = Progress(), stopping: Callable[[], bool] = lambda: False
     ) -> int:
         """Keep the projections at the log's head and the backlog of vectors empty; with `drain` stop when they are."""
-        from chronofile.infra.wakeups import wakeups
-
         log.info("working", drain=drain)
         total = 0
-        for _ in wakeups(self._parts.conninfo, self._parts.store.channel, stopping=stopping):
+        for _ in self.wakeups(stopping):
             self.catch_up(progress=progress)
             total += self.embed(progress, stopping)
             if stopping() or (drain and self._is_drained()):
                 break
         return total
+
+    def wakeups(self, stopping: Callable[[], bool]) -> Iterator[None]:
+        """Yield at once, and then whenever something was appended, or may have been."""
+        from chronofile.infra.wakeups import wakeups
+
+        return wakeups(self._parts.conninfo, self._parts.store.channel, stopping=stopping)
 
     @naming_database_errors()
     def scopes_here(self, directory: Path) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -25,7 +25,7 @@ from chronofile.projections.recipe import RECIPE
 NAME, VERSION = "vectors", 1
 HNSW_M, HNSW_EF_CONSTRUCTION = 16, 64
 
-cache = sa.Table(
+embedding_cache = sa.Table(
     "embedding_cache",
     control,
     sa.Column("model", sa.Text, primary_key=True),
@@ -44,7 +44,9 @@ class Tables:
     pending: sa.Table
 
 
+@cache
 def tables_of(dimension: int) -> Tables:
+    """Return the tables for vectors of a dimension: the same ones each time, so that statements compile once."""
     metadata = sa.MetaData(schema=NAME)
     vector = sa.Table(
         "vector",
@@ -106,9 +108,9 @@ def text_hash(text: str) -> bytes:
 
 def cached(conn: sa.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, NDArray[np.float16]]:
     """Return the vectors that were computed before, by text hash."""
-    query = sa.select(cache.c.text_hash, cache.c.vector).where(
-        cache.c.model == model,
-        cache.c.text_hash == sa.any_(sa.bindparam("hashes", type_=sa.ARRAY(sa.LargeBinary))),
+    query = sa.select(embedding_cache.c.text_hash, embedding_cache.c.vector).where(
+        embedding_cache.c.model == model,
+        embedding_cache.c.text_hash == sa.any_(sa.bindparam("hashes", type_=sa.ARRAY(sa.LargeBinary))),
     )
     rows = conn.execute(query, {"hashes": list(set(hashes))})
     return {bytes(row.text_hash): np.frombuffer(row.vector, dtype="<f2") for row in rows}
@@ -121,7 +123,7 @@ def remember(conn: sa.Connection, model: str, vectors: Mapping[bytes, NDArray[np
         for h, v in sorted(vectors.items())
     ]
     if rows:
-        conn.execute(insert(cache).on_conflict_do_nothing(), rows)
+        conn.execute(insert(embedding_cache).on_conflict_do_nothing(), rows)
 
 
 def _apply(tables: Tables, model: str, conn: sa.Connection, page: Page) -> None:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from chronofile.query.scores import Floats, Ints, idf
 
+PRODUCT_ROWS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -57,9 +59,15 @@ def best_matches(
     filled = np.flatnonzero(np.diff(tokens.starts))
     if len(question_rows) and len(filled):
         # Tokens down, the question across: a passage's tokens then lie side by side in memory.
-        cosines = np.maximum(token_rows @ question_rows.T, 0.0)
+        cosines = np.maximum(_products(token_rows, question_rows), 0.0)
         matches[:, filled] = np.maximum.reduceat(cosines[tokens.ids], tokens.starts[filled], axis=0).T
     return np.minimum(matches, 1.0)
+
+
+def _products(token_rows: NDArray[np.float32], question_rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the inner products, a few rows at a time: a larger product wakes threads that wait longer than it takes."""
+    starts = range(0, len(token_rows), PRODUCT_ROWS)
+    return np.concatenate([token_rows[i : i + PRODUCT_ROWS] @ question_rows.T for i in starts])
 
 
 def late_interaction(matches: NDArray[np.float32], weights: Floats) -> Floats:

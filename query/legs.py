@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def settle(conn: sa.Connection) -> None:
 def vector_tables(serving: Mapping[str, Generation]) -> Tables | None:
     """Return the tables of the serving generation of transformer vectors, None where none serves."""
     found = serving.get(vectors.NAME)
-    return None if found is None else _tables_of(int(found.configuration["dimension"]))
+    return None if found is None else vectors.tables_of(int(found.configuration["dimension"]))
 
 
 def waiting(conn: sa.Connection, within: Within, tables: Tables, applied: int) -> int:
@@ -282,9 +281,3 @@ def _rarest(terms: Terms) -> tuple[list[int], bool]:
 
 def _numbers(conn: sa.Connection, query: sa.Select[Any]) -> list[int]:
     return list(conn.scalars(query).all())
-
-
-@cache
-def _tables_of(dimension: int) -> Tables:
-    """Tables are told apart by identity: new ones for each search would have every statement compiled anew."""
-    return vectors.tables_of(dimension)

@@ -13,7 +13,6 @@ import structlog
 
 from chronofile.infra.cli.failures import sentence_of
 from chronofile.infra.memory import Progress
-from chronofile.infra.wakeups import wakeups
 
 if TYPE_CHECKING:
     from chronofile.infra.mcp.calls import Calls
@@ -64,8 +63,7 @@ class Follower:
                 self._stopped.wait(RETRY_S)
 
     def _follow(self) -> None:
-        parts = self._memory._parts
-        for _ in wakeups(parts.conninfo, parts.store.channel, stopping=self._stopped.is_set):
+        for _ in self._memory.wakeups(self._stopped.is_set):
             if self._catch_up():
                 self._fresh.set()
 
