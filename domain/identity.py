@@ -35,6 +35,16 @@ def content_key(content: bytes, store_key: bytes) -> str:
     return blake2b(content, key=store_key, digest_size=CONTENT_KEY_BYTES).hexdigest()
 
 
+def encoded(text: str) -> bytes:
+    """Return a text's bytes as a content; a path's stray bytes and lone surrogates come back as they were."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(content: bytes) -> str:
+    """Return the text that was encoded so."""
+    return content.decode("utf-8", "surrogatepass")
+
+
 def source_id(kind: str, scope: str, key: str, ordinal: int, store_key: bytes) -> str:
     """Return a source's id, minted when it is registered: `ordinal` counts earlier registrations of its key."""
     return digest("source", kind, scope, key, ordinal, key=store_key)
@@ -54,4 +64,4 @@ def _canonical(field: Field) -> tuple[bytes, bytes]:
         return b"b", field
     if isinstance(field, int):
         return b"i", str(field).encode("ascii")
-    return b"s", field.encode("utf-8", "surrogatepass")
+    return b"s", encoded(field)

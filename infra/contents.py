@@ -8,7 +8,9 @@ import psycopg
 import sqlalchemy as sa
 import zstandard
 
-from chronofile.domain.identity import content_key
+from chronofile.domain.identity import content_key, decoded, encoded
+
+__all__ = ["RAW", "ZSTD", "ContentStore", "decoded", "encoded"]
 
 RAW, ZSTD = 0, 1
 COMPRESS_BYTES_MIN = 128
@@ -50,15 +52,6 @@ class ContentStore:
         )
         decompressor = zstandard.ZstdDecompressor()
         return {key: _unpacked(decompressor, codec, packed) for key, codec, packed in rows}
-
-
-def encoded(text: str) -> bytes:
-    """Return a text's bytes as a content; a path's stray bytes and lone surrogates come back as they were."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def decoded(content: bytes) -> str:
-    return content.decode("utf-8", "surrogatepass")
 
 
 # Neither is safe in two threads at once, so each call of the store makes its own.

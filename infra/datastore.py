@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout
 
-from chronofile.domain.errors import ChronofileError, DatabaseUnavailable, LogBusy
+from chronofile.infra.database_errors import DiskFull, named
 
 __all__ = ["Datastore", "DiskFull", "PostgresApplicationRecorder", "connected", "engine_of"]
 
@@ -38,10 +38,6 @@ POOL_MAX = 4
 # Whatever the environment or the database's own settings say: texts are UTF-8, and a statement sees what
 # was committed before it began, which is what checking versions under the lock rests on.
 _SESSION: dict[str, Any] = {"client_encoding": "utf8", "connect_timeout": CONNECT_TIMEOUT_S}
-
-
-class DiskFull(ChronofileError):
-    """The database's disk is full; nothing was written: make room on it, then try again."""
 
 
 class Datastore(PostgresDatastore):
@@ -85,9 +81,9 @@ class Datastore(PostgresDatastore):
             finally:
                 self.pool.putconn(conn)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if (named := _named(error)) is None:
+            if (found := named(error)) is None:
                 raise
-            raise named from error
+            raise found from error
 
     def _lent(self) -> psycopg.Connection[Any]:
         """Wait for a connection only as long as the server answers: the pool itself would not say why it waits."""
@@ -106,7 +102,7 @@ def connected(conninfo: str) -> psycopg.Connection[tuple[Any, ...]]:
     try:
         return psycopg.connect(conninfo, autocommit=True, **_SESSION)
     except psycopg.OperationalError as error:
-        raise _named(error) or error from error
+        raise named(error) or error from error
 
 
 def engine_of(conninfo: str) -> sa.Engine:
@@ -123,19 +119,3 @@ def engine_of(conninfo: str) -> sa.Engine:
 
 def _read_committed(conn: psycopg.Connection[Any]) -> None:
     conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-
-
-def _named(error: psycopg.Error) -> ChronofileError | None:
-    """Return the error that a person understands, None where psycopg's own says more."""
-    if isinstance(error, psycopg.errors.LockNotAvailable | PoolTimeout):
-        return LogBusy()
-    if isinstance(error, psycopg.errors.DiskFull):
-        return DiskFull(f"({_first_line(error)})")
-    # A connection that fails or breaks has no code; 08 and 57P are the server's words for the same.
-    if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
-        return DatabaseUnavailable(f"({_first_line(error)})")
-    return None
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return str(error).strip().split("\n", 1)[0]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,91 +12,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
-from chronofile.domain import streams
-from chronofile.domain.envelope import Addition
-from chronofile.domain.errors import BadRequest, ChronofileError, DatabaseUnavailable, ProjectionStopped
-from chronofile.domain.events import SearchServed
+from chronofile.domain.errors import BadRequest, ChronofileError
 from chronofile.domain.identity import storable
-from chronofile.domain.times import iso
-from chronofile.infra import logs
+from chronofile.infra import logs, upkeep
+from chronofile.infra.database_errors import naming_database_errors
+from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.infra.reports import DatabaseStatus, IngestReport, Status
 from chronofile.infra.requests import question_of, require_scope_name, working_directory
+from chronofile.infra.searches import record
+from chronofile.infra.upkeep import WAITS, Outcome
 from chronofile.ingest import known
 from chronofile.ingest.capture import Capture, Captured, Request
-from chronofile.ingest.gathered import Gathered
 from chronofile.ingest.sighting import FORMAT_NAMES
-from chronofile.projections import embedding, runner
-from chronofile.projections.projection import Projection
 from chronofile.query import catalogue
 from chronofile.query.answer import Answer, Context
 from chronofile.query.question import LIMIT_DEFAULT, Question
 from chronofile.query.search import Models, search
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from chronofile.infra.config import Config
-    from chronofile.infra.contents import ContentStore
-    from chronofile.infra.event_store import EventStore
-    from chronofile.infra.models import LoadedModels
+    from chronofile.infra.parts import Parts
 
-AUTO_EMBED_MAX = 2_000
 SEARCH_CATCH_UP_S = 0.2
-WAITS = ("auto", "words", "all", "none")
-POLL_S = 0.05
 
 log = structlog.get_logger(__name__)
-
-
-@contextmanager
-def naming_database_errors() -> Iterator[None]:
-    """Raise DatabaseUnavailable where a connection broke or is refused, whichever library says so, and how to go on."""
-    import psycopg
-    from sqlalchemy.exc import DBAPIError
-
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError, DBAPIError) as error:
-        cause = getattr(error, "orig", error)
-        state = getattr(cause, "sqlstate", None)
-        broken = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
-        # A connection that breaks has no code; 08 and 57P are the server's words for the same.
-        if not broken or not (state is None or state.startswith(("08", "57P"))):
-            raise
-        said = str(cause).strip().split("\n", 1)[0]
-        raise DatabaseUnavailable(
-            f"({said}) An embedded one starts when the memory is opened anew."
-        ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Hears of a run as it goes: files read, pages applied, passages embedded out of those that wait."""
-
-    captured: Callable[[Path, Captured], None] = lambda path, captured: None
-    applied: Callable[[str, int], None] = lambda projection, position: None
-    embedded: Callable[[int, int], None] = lambda done, of: None
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a memory is made of; wiring builds it."""
-
-    config: Config
-    conninfo: str
-    data_folder: Path | None
-    store: EventStore
-    ledger: EventStore
-    contents: ContentStore
-    store_key: bytes
-    engine: sa.Engine
-    models: LoadedModels
-    projections: Sequence[Projection]
-    vectors: Projection
-    clock: Callable[[], datetime]
-    new_id: Callable[[], str]
-    notes: tuple[str, ...]
-    close: Callable[[], None]
 
 
 class Memory:
@@ -134,13 +71,14 @@ class Memory:
         wait: str = "auto",
         again: bool = False,
         dry_run: bool = False,
-        progress: Progress = Progress(),
+        progress: Progress = UNWATCHED,
     ) -> IngestReport:
         """Capture files and folders, and make them searchable as far as `wait` says.
 
         `words`: by words and instant vectors; `all`: by transformer vectors too; `auto`: all when fewer than
         2,000 passages are without one; `none`: the projections are left as they are. Raises BadRequest for an
-        unknown format, scope or wait, and what the database raises; whatever was appended by then stays.
+        unknown format, scope or wait, and what the database raises in the capture; whatever was appended by then
+        stays. What keeps the captured from becoming searchable is told in the report, which is then `stopped`.
         """
         if wait not in WAITS:
             raise BadRequest(f"--wait is one of {', '.join(WAITS)}, not {wait!r}.")
@@ -159,10 +97,10 @@ class Memory:
         request = Request([Path(path) for path in paths], scope, format, again, dry_run)
         captured = capture.run(request)
         log.info("captured", batch=captured.batch, revisions=captured.revisions, position=captured.position)
-        note = None
+        outcome = Outcome()
         if wait != "none" and not dry_run:
-            note = self._make_searchable(wait, captured.position, progress)
-        return IngestReport.of(captured, catalogue.counts(self._parts.engine), note)
+            outcome = upkeep.make_searchable(self._parts, wait, captured.position, progress)
+        return self._report(captured, outcome)
 
     def search(
         self,
@@ -201,7 +139,7 @@ class Memory:
             with naming_database_errors():
                 answer = search(self._parts.engine, models, self._question(query, fields), head)
             answer = replace(answer, degraded=(*self._parts.notes, *degraded, *answer.degraded))
-            self._record(answer)
+            record(self._parts, self._caller, answer)
             log.info("answered", hits=len(answer.hits), matched=answer.matched, took_ms=answer.took_ms)
             yield answer
 
@@ -259,50 +197,22 @@ class Memory:
             rejected=counts.rejected,
             home=str(self._parts.config.home),
             version=__version__,
-            notes=self._parts.notes,
+            notes=(*self._parts.notes, *upkeep.left_alone(self._parts).values()),
         )
 
     @naming_database_errors()
-    def catch_up(self, seconds: float = float("inf"), progress: Progress = Progress()) -> list[str]:
-        """Apply what was appended, for so long at most; return what kept a projection from it, as sentences."""
-        if not any(self._lags(self._parts.projections, self._parts.store.position()).values()):
-            return []
-        try:
-            runner.catch_up(
-                self._parts.engine,
-                self._parts.store,
-                self._parts.projections,
-                deadline_s=time.monotonic() + seconds,
-                tick=progress.applied,
-            )
-        except ProjectionStopped as error:
-            return [str(error)]
-        return []
+    def catch_up(self, seconds: float = float("inf"), progress: Progress = UNWATCHED) -> list[str]:
+        """Apply what was appended, for so long at most; return what keeps a projection from it, as sentences."""
+        return upkeep.catch_up(self._parts, seconds, progress)
 
     @naming_database_errors()
-    def embed(self, progress: Progress = Progress(), stopping: Callable[[], bool] = lambda: False) -> int:
+    def embed(self, progress: Progress = UNWATCHED, stopping: Callable[[], bool] = lambda: False) -> int:
         """Embed what is missing, unless another process is at it, and return how many passages were embedded."""
-        runner.catch_up(self._parts.engine, self._parts.store, [self._parts.vectors])
-        waiting = catalogue.counts(self._parts.engine).pending_vectors
-        if not waiting:
-            return 0
-        configuration = catalogue.vector_configuration(self._parts.engine)
-        embedder = self._parts.models.of_generation(configuration)
-        done = 0
-
-        def tick(count: int) -> None:
-            nonlocal done
-            done += count
-            progress.embedded(done, waiting)
-
-        with self._lease() as held:
-            if held:
-                embedding.embed_pending(self._parts.engine, embedder, stopping=stopping, tick=tick)
-        return done
+        return upkeep.embed(self._parts, progress, stopping)
 
     @naming_database_errors()
     def work(
-        self, *, drain: bool, progress: Progress = Progress(), stopping: Callable[[], bool] = lambda: False
+        self, *, drain: bool, progress: Progress = UNWATCHED, stopping: Callable[[], bool] = lambda: False
     ) -> int:
         """Keep the projections at the log's head and the backlog of vectors empty; with `drain` stop when they are."""
         log.info("working", drain=drain)
@@ -310,7 +220,7 @@ class Memory:
         for _ in self.wakeups(stopping):
             self.catch_up(progress=progress)
             total += self.embed(progress, stopping)
-            if stopping() or (drain and self._is_drained()):
+            if stopping() or (drain and upkeep.is_drained(self._parts)):
                 break
         return total
 
@@ -325,47 +235,13 @@ class Memory:
         """Return the scopes that belong to a directory, None where none does."""
         return catalogue.scopes_for(self._parts.engine, str(directory))
 
-    def _is_drained(self) -> bool:
-        lags = self._lags([*self._parts.projections, self._parts.vectors], self._parts.store.position())
-        stuck = any(found.error for found in catalogue.serving(self._parts.engine).values())
-        return stuck or not (catalogue.counts(self._parts.engine).pending_vectors or any(lags.values()))
-
-    def _lags(self, projections: Sequence[Projection], head: int) -> dict[str, int]:
-        """Return how far each projection is behind, but for those that another version or configuration built."""
-        serving = catalogue.serving(self._parts.engine)
-        return {
-            projection.name: max(0, head - serving[projection.name].position)
-            for projection in projections
-            if projection.name in serving and serving[projection.name].matches(projection)
-        }
-
-    def _make_searchable(self, wait: str, position: int, progress: Progress) -> str | None:
-        self._wait_for(position, progress)
-        runner.catch_up(self._parts.engine, self._parts.store, [self._parts.vectors])
-        waiting = catalogue.counts(self._parts.engine).pending_vectors
-        if wait == "words" or (wait == "auto" and waiting >= AUTO_EMBED_MAX):
-            return (
-                f"{waiting} passages wait for their vectors: chronofile worker --drain" if waiting else None
-            )
+    def _report(self, captured: Captured, outcome: Outcome) -> IngestReport:
         try:
-            while catalogue.counts(self._parts.engine).pending_vectors:
-                if not self.embed(progress):
-                    time.sleep(POLL_S)  # Another process is at it.
+            with naming_database_errors():
+                counts = catalogue.counts(self._parts.engine)
         except ChronofileError as error:
-            if wait == "all":
-                raise
-            return f"vectors: {error}"
-        return None
-
-    def _wait_for(self, position: int, progress: Progress) -> None:
-        """Catch up until every projection has seen the position, also where another process moves it."""
-        while True:
-            runner.catch_up(
-                self._parts.engine, self._parts.store, self._parts.projections, tick=progress.applied
-            )
-            if not any(self._lags(self._parts.projections, position).values()):
-                return
-            time.sleep(POLL_S)
+            return IngestReport.of(captured, None, outcome.note or str(error), stopped=True)
+        return IngestReport.of(captured, counts, outcome.note, stopped=outcome.stopped)
 
     def _question(self, query: str, fields: Mapping[str, Any]) -> Question:
         here = working_directory()
@@ -377,36 +253,3 @@ class Memory:
             engine=self._parts.engine,
             now=self._parts.clock(),
         )
-
-    def _record(self, answer: Answer) -> None:
-        """Write down in the ledger what was asked and what went out; a search does not fail over it."""
-        gathered = Gathered(self._parts.contents.key)
-        served = SearchServed(
-            question=gathered.text(answer.query),
-            caller=self._caller,
-            scopes=answer.scopes,
-            mode=answer.mode,
-            position=answer.position,
-            as_of=answer.as_of,
-            matched=answer.matched,
-            passages=tuple(hit.id for hit in answer.hits),
-            took_ms=answer.took_ms,
-            observed_at=iso(self._parts.clock()),
-        )
-        try:
-            stream = streams.search(self._parts.new_id())
-            self._parts.ledger.append([Addition(stream, 0, [served])], contents=gathered.contents)
-        except Exception as error:  # noqa: BLE001  # The answer is there; that it is not in the ledger is said.
-            log.warning("search not recorded", error=type(error).__name__)
-
-    @contextmanager
-    def _lease(self) -> Iterator[bool]:
-        """Hold the right to embed, if nobody else has it; it ends with this process's connection, also by a kill."""
-        import psycopg
-
-        with psycopg.connect(self._parts.conninfo, autocommit=True) as conn:
-            row = conn.execute("SELECT pg_try_advisory_lock(%s)", (EMBED_LEASE,)).fetchone()
-            yield bool(row and row[0])
-
-
-EMBED_LEASE = 0x454D424544  # "EMBED"

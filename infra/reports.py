@@ -34,19 +34,25 @@ class IngestReport:
     rejected: tuple[RejectedPath, ...]
     redactions: int
     position: int
-    pending_vectors: int
+    pending_vectors: int | None
+    """None, as `passages`, where the database went away before they could be counted."""
     moved: int
     removed: int
     omitted: Mapping[str, int]
     waiting_bytes: int
     """Bytes of last lines that are not complete yet; they are captured when they are."""
     read_bytes: int
-    passages: int
+    passages: int | None
     note: str | None = None
+    """What is left to do, or what keeps the captured from becoming searchable."""
+    stopped: bool = False
+    """Whether what was captured could not be made searchable as far as was asked; `note` says why."""
 
     @classmethod
-    def of(cls, captured: Captured, counts: Counts, note: str | None) -> Self:
-        """Return the report of a run, with what the memory holds after it."""
+    def of(
+        cls, captured: Captured, counts: Counts | None, note: str | None, *, stopped: bool = False
+    ) -> Self:
+        """Return the report of a run, with what the memory holds after it, if that is known."""
         return cls(
             batch=captured.batch,
             sources=len(captured.sources),
@@ -58,18 +64,24 @@ class IngestReport:
             ),
             redactions=0,
             position=captured.position,
-            pending_vectors=counts.pending_vectors,
+            pending_vectors=None if counts is None else counts.pending_vectors,
             moved=captured.moved,
             removed=captured.removed,
             omitted={str(reason): count for reason, count in captured.omitted.items()},
             waiting_bytes=captured.waiting_bytes,
             read_bytes=captured.read_bytes,
-            passages=counts.passages,
+            passages=None if counts is None else counts.passages,
             note=note,
+            stopped=stopped,
         )
 
     @property
     def failed(self) -> bool:
+        """Whether a path that was named is missing, nothing at all could be read, or it is not searchable."""
+        return self.unreadable or self.stopped
+
+    @property
+    def unreadable(self) -> bool:
         """Whether a path that was named is missing, or nothing at all could be read."""
         missing = any(rejected.reason == "missing" for rejected in self.rejected)
         nothing = not (self.sources or self.unchanged or self.moved or self.removed)

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from chronofile.domain.errors import BadRequest
 from chronofile.domain.identity import storable
-from chronofile.domain.scopes import ALL
+from chronofile.domain.scopes import ALL, NAME_CHARS_MAX, is_scope_name
 from chronofile.domain.times import parse_bound
 from chronofile.ingest import known
 from chronofile.ingest.sighting import uri_of
@@ -66,10 +66,9 @@ def question_of(
 
 def require_scope_name(scope: str | None) -> None:
     """Raise BadRequest for what cannot be the name of a scope."""
-    if scope is None:
-        return
-    if not scope.strip() or scope == ALL or storable(scope) != scope or any(ord(c) < 32 for c in scope):
-        raise BadRequest(f"{scope!r} is no name for a scope.")
+    if scope is not None and not is_scope_name(scope):
+        rule = f"a name is one line of 1 to {NAME_CHARS_MAX} characters other than {ALL!r}"
+        raise BadRequest(f"{scope[:NAME_CHARS_MAX]!r} is no name for a scope; {rule}.")
 
 
 def working_directory() -> Path | None:

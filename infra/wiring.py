@@ -60,8 +60,9 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.datastore import Datastore, engine_of
     from chronofile.infra.event_store import EventStore
-    from chronofile.infra.memory import Memory, Parts
+    from chronofile.infra.memory import Memory
     from chronofile.infra.migrate import migrate, store_key
+    from chronofile.infra.parts import Parts
     from chronofile.projections import control
 
     migrate(database.conninfo)

@@ -20,6 +20,7 @@ from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Reject
 from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
 from chronofile.ingest import known
+from chronofile.ingest.appending import Appending
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import CAPTURED, KnownFile, is_gone, unsettled
 from chronofile.ingest.placing import Placing
@@ -89,8 +90,9 @@ class Capture:
         tick: Tick = lambda path, captured: None,
     ) -> None:
         self._log, self._key_of, self._home = log, key_of, home
-        self._store_key, self._now, self._new_id, self._tick = store_key, now, new_id, tick
+        self._store_key, self._now, self._tick = store_key, now, tick
         self._batch = new_id()
+        self._appending = Appending(log, new_id)
         self._assumed: dict[str, tuple[Source, Ranges]] = {}
 
     def run(self, request: Request) -> Captured:
@@ -102,7 +104,7 @@ class Capture:
         self._remove_gone(request, seen, captured)
         if captured.batch is not None:
             finished = BatchFinished(captured.revisions, len(captured.rejected), iso(self._now))
-            self._log.append([Addition(streams.batch(captured.batch), 1, [finished])])
+            self._appending.append([Addition(streams.batch(captured.batch), 1, [finished])])
         captured.position = self._log.position()
         return captured
 
@@ -175,6 +177,7 @@ class Capture:
             looked = rejected_file(found, fingerprint, error.rejected)
         if looked.rejected is not None:
             captured.rejected.append(looked.rejected)
+        captured.rejected += looked.left_out
         return looked
 
     def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
@@ -204,7 +207,9 @@ class Capture:
         raise AssertionError("it is tried at least once")
 
     def _placed(self, request: Request, group: Sequence[Looked]) -> Plan:
-        placing = Placing(self._log, self._key_of, iso(self._now), request.scope, request.dry_run)
+        placing = Placing(
+            self._log, self._appending, self._key_of, iso(self._now), request.scope, request.dry_run
+        )
         with self._log.cursor() as cursor:
             before = known.files(cursor, [looked.found.path for looked in group])
         scopes = {path: file.scope for path, file in before.items() if file.sources}
@@ -228,7 +233,7 @@ class Capture:
         begun = []
         if captured.batch is None:
             begun = [Addition(streams.batch(self._batch), 0, [BatchStarted(request.tool, iso(self._now))])]
-        self._log.append(
+        self._appending.append(
             [*begun, *planned.additions],
             contents=planned.contents,
             alongside=lambda cursor: known.write_names(cursor, planned.names),

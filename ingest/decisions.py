@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from chronofile.domain import sources, streams
@@ -13,7 +14,7 @@ from chronofile.domain.events import Event, RevisionCaptured, SourceMoved
 from chronofile.domain.identity import source_id
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
-from chronofile.ingest.gathered import Gathered, KeyOf
+from chronofile.ingest.gathered import Gathered, KeyOf, text_key
 from chronofile.ingest.known import KnownFile, Name, is_gone
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting, is_part_of
@@ -65,7 +66,7 @@ class Decisions:
         self._events: dict[str, list[Event]] = {}
         self._given: list[Name] = []
         self._gathered = Gathered(key_of)
-        self._text_key = Gathered(key_of).text
+        self._text_key = partial(text_key, key_of)
         self._lost: list[Rejected] = []
         self._unchanged = 0
         self.left_behind: list[Path] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from chronofile.domain.identity import encoded
+
 KeyOf = Callable[[bytes], str]
 
 
@@ -21,5 +23,9 @@ class Gathered:
         return key
 
     def text(self, text: str) -> str:
-        """Add a text; a path's stray bytes and lone surrogates come back as they were."""
-        return self.add(text.encode("utf-8", "surrogatepass"))
+        return self.add(encoded(text))
+
+
+def text_key(key_of: KeyOf, text: str) -> str:
+    """Return the key that a text has as a content, which it need not become."""
+    return key_of(encoded(text))

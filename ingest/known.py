@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from chronofile.ingest.reading import Fingerprint
 
 Cursor = psycopg.Cursor[dict[str, Any]]
 CAPTURED = "captured"
+
+_BEGINNING_BYTES = 1_024
+"""How much of a path the index on its beginning holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +86,19 @@ def write_directory(cursor: Cursor, directory: str, scope: str) -> None:
 
 def files(cursor: Cursor, paths: Sequence[Path]) -> dict[Path, KnownFile]:
     """Return what is known of the files, by path."""
-    cursor.execute("SELECT * FROM log.files WHERE path = ANY(%s)", ([os.fsencode(path) for path in paths],))
+    cursor.execute("SELECT * FROM log.files WHERE sha256(path) = ANY(%s)", (_digests(paths),))
     return {found.path: found for found in map(_known, cursor)}
 
 
 def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
     """Return what is known of the files below a folder."""
     prefix = os.fsencode(folder).rstrip(b"/") + b"/"
+    bounds = (prefix, prefix[:-1] + b"0")
+    # A path between the bounds has its beginning between theirs, which are equal where the folder's path is long.
     cursor.execute(
-        "SELECT * FROM log.files WHERE path >= %s AND path < %s ORDER BY path", (prefix, prefix[:-1] + b"0")
+        "SELECT * FROM log.files WHERE substr(path, 1, 1024) BETWEEN %s AND %s AND path >= %s AND path < %s"
+        " ORDER BY path",
+        (*(bound[:_BEGINNING_BYTES] for bound in bounds), *bounds),
     )
     return [_known(row) for row in cursor]
 
@@ -118,13 +126,13 @@ def files_of(cursor: Cursor, sources: Collection[str]) -> dict[str, list[KnownFi
 
 def write_files(cursor: Cursor, seen: Iterable[KnownFile], gone: Iterable[Path] = ()) -> None:
     """Remember how files look now, and forget files that are gone."""
-    if left := [os.fsencode(path) for path in gone]:
-        cursor.execute("DELETE FROM log.files WHERE path = ANY(%s)", (left,))
+    if left := _digests(gone):
+        cursor.execute("DELETE FROM log.files WHERE sha256(path) = ANY(%s)", (left,))
     if rows := sorted(map(_row, seen)):
         cursor.execute(
             "INSERT INTO log.files SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::text[], %s::text[],"
             " %s::integer[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::numeric[], %s::numeric[],"
-            " %s::text[]) ON CONFLICT (path) DO UPDATE SET (root, scope, source, sources, content, size, mtime_ns,"
+            " %s::text[]) ON CONFLICT (sha256(path)) DO UPDATE SET (root, scope, source, sources, content, size, mtime_ns,"
             " ctime_ns, inode, device, outcome) = ROW (excluded.root, excluded.scope, excluded.source,"
             " excluded.sources, excluded.content, excluded.size, excluded.mtime_ns, excluded.ctime_ns,"
             " excluded.inode, excluded.device, excluded.outcome)",
@@ -146,6 +154,11 @@ def is_gone(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+def _digests(paths: Iterable[Path]) -> list[bytes]:
+    """Return the keys under which paths stand: one of up to 4,096 bytes is too long for an index."""
+    return [sha256(os.fsencode(path)).digest() for path in paths]
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:

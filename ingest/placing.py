@@ -14,7 +14,9 @@ from chronofile.domain.events import DirectoryMapped, Event, ScopeCreated
 from chronofile.domain.ports import Log
 from chronofile.domain.scopes import GLOBAL, project_scope, scope_of
 from chronofile.ingest import known
+from chronofile.ingest.appending import Appending
 from chronofile.ingest.gathered import Gathered, KeyOf
+from chronofile.ingest.scan import repository_root
 from chronofile.ingest.sighting import Sighting
 
 TRIES_MAX = 20
@@ -25,6 +27,7 @@ class Placing:
     """Decides scopes for one run; `wanted` is the scope that the user asked for."""
 
     log: Log
+    appending: Appending
     key_of: KeyOf
     observed_at: str
     wanted: str | None
@@ -89,7 +92,7 @@ class Placing:
             ScopeCreated(self.observed_at),
             DirectoryMapped(gathered.text(root), self.observed_at),
         ]
-        self.log.append(
+        self.appending.append(
             [Addition(streams.scope(scope), 0, events)],
             contents=gathered.contents,
             alongside=lambda cursor: known.write_directory(cursor, root, scope),
@@ -102,15 +105,10 @@ class Placing:
             created = [ScopeCreated(self.observed_at)]
             additions = [Addition(stream, 0, created) for stream, events in standing.items() if not events]
             try:
-                self.log.append(additions)
+                self.appending.append(additions)
             except WrongExpectedVersion:
                 continue
             return
-
-
-def repository_root(folder: Path) -> Path | None:
-    """Return the nearest folder at or above that holds a repository, None where there is none."""
-    return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
 
 
 def _is_absolute(directory: str) -> bool:

@@ -11,7 +11,7 @@ from chronofile.domain.ports import Log
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Source, source_of
 from chronofile.ingest import known
 from chronofile.ingest.decisions import Decisions, Standing, names_of, ranges_of
-from chronofile.ingest.gathered import Gathered, KeyOf
+from chronofile.ingest.gathered import KeyOf, text_key
 from chronofile.ingest.known import KnownFile
 from chronofile.ingest.plan import Plan, Planned, Ranges
 from chronofile.ingest.sighting import uri_of
@@ -94,4 +94,4 @@ class Planner:
         return Decisions(self.key_of, self.store_key, self.now, standing, whole=self.whole)
 
     def _text_key(self, text: str) -> str:
-        return Gathered(self.key_of).text(text)
+        return text_key(self.key_of, text)

@@ -55,6 +55,11 @@ def scan(paths: Sequence[Path], *, home: Path) -> Iterator[Scanned]:
             yield from walk.from_name(path, given[path])
 
 
+def repository_root(folder: Path) -> Path | None:
+    """Return the nearest folder at or above that holds a repository, None where there is none."""
+    return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
+
+
 @dataclass(slots=True)
 class _Allowance:
     """How many more entries are looked at below a dot-folder."""
@@ -118,7 +123,7 @@ class _Walk:
             yield from failures
             yield from self._below(folder)
         elif stat.S_ISREG(mode):
-            yield Found(Path(path), named=True, root=_repository(str(Path(path).parent)))
+            yield Found(Path(path), named=True, root=repository_root(Path(path).parent))
         else:
             yield Rejected(given, "not-regular")
 
@@ -198,7 +203,7 @@ class _Walk:
 
     def _context(self, path: str) -> tuple[_Folder, list[Rejected]]:
         """Collect what the ignore files from the repository's root down say about a folder given by name."""
-        root = _repository(path)
+        root = repository_root(Path(path))
         folder = _Folder(path if root is None else str(root), root, wanted=True)
         failures: list[Rejected] = []
         while folder.path != path:
@@ -253,13 +258,6 @@ def _is_made_by_a_tool(path: str, names: Collection[str]) -> bool:
         return read_range(Path(path, _CACHE_MARK), 0, len(_CACHE_SIGNATURE)) == _CACHE_SIGNATURE
     except NotRead:
         return False
-
-
-def _repository(path: str) -> Path | None:
-    """Return the nearest folder upwards, the path's own included, that has a `.git`."""
-    return next(
-        (above for above in (Path(path), *Path(path).parents) if os.path.lexists(above / ".git")), None
-    )
 
 
 def _resolved(path: Path) -> str:

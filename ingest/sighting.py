@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -13,13 +13,14 @@ from urllib.parse import quote
 from chronofile.domain.formats import FORMATS, neutral, recognise
 from chronofile.domain.identity import digest, storable
 from chronofile.domain.rejection import NotRead, Rejected
+from chronofile.domain.scopes import is_scope_name
 from chronofile.domain.times import iso
 from chronofile.ingest.encodings import text_encoding
 from chronofile.ingest.reading import (
     PLAIN_BYTES_MAX,
     RANGE_BYTES,
     Fingerprint,
-    complete_end,
+    OpenFile,
     opened,
     read,
     read_range,
@@ -108,7 +109,8 @@ class Sighting:
 class Looked:
     """A file that was looked at: what it holds, what is wrong with it, and what waits for its line's end.
 
-    With `rejected_state` the file as a whole is rejected, and its one sighting says no more than which it is.
+    With `rejected`, and the state that it is rejected in, the file as a whole is, and its one sighting says
+    no more than which it is. `left_out` are lines that could not be captured while the others were.
     """
 
     found: Found
@@ -116,12 +118,13 @@ class Looked:
     sightings: tuple[Sighting, ...]
     rejected: Rejected | None = None
     rejected_state: str | None = None
+    left_out: tuple[Rejected, ...] = ()
     waiting_bytes: int = 0
 
     @property
     def is_told(self) -> bool:
         """Whether a later run that finds the file unchanged has nothing to say of it but that."""
-        return not self.waiting_bytes and (self.rejected is None or self.rejected_state is not None)
+        return not self.waiting_bytes and not self.left_out
 
 
 def look(found: Found, *, format_name: str | None = None) -> Looked | None:
@@ -218,33 +221,72 @@ def _transcript(found: Found, format_name: str, head: tuple[str, ...]) -> Looked
 
 
 def _turns(found: Found) -> Looked:
-    end = complete_end(found.path)
+    """Part a file into its sessions, whose bytes are all held, and one of them twice, until they are appended.
+
+    Of the file itself only a range is held at a time.
+    """
     with opened(found.path) as file:
-        content, fingerprint = file.range(0, end), file.fingerprint
-    # Surrogate escapes bring every byte back as it was, also where it is no UTF-8.
-    parted = neutral.split(content.decode("utf-8", "surrogateescape").split("\n"))
-    sightings = tuple(
-        Sighting(
-            path=found.path,
-            root=found.root,
-            kind="transcript",
-            format=neutral.name,
-            encoding="utf-8-sig",
-            session=storable(session),
-            key=f"{neutral.name}:{session}",
-            uri=f"{uri_of(found.path)}#{quote(session, errors='surrogatepass')}",
-            cwd=None,
-            scope=storable(scope),
-            growing=True,
-            content=HeldBytes(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")),
-            event_time=None,
-        )
-        for (scope, session), lines in parted.sessions.items()
-    )
-    rejected = None
+        fingerprint, end = file.fingerprint, file.complete_end()
+        parted = _parted(file, end)
+    sightings = []
+    for scope, session in list(parted.sessions):
+        content = HeldBytes(bytes(parted.sessions.pop((scope, session))))
+        sightings.append(_session(found, scope, session, content))
+    left_out: list[Rejected] = []
     if parted.unreadable:
-        rejected = Rejected(found.path, "not-turns", f"{len(parted.unreadable)} lines")
-    return Looked(found, fingerprint, sightings, rejected, waiting_bytes=fingerprint.size - end)
+        left_out.append(Rejected(found.path, "not-turns", f"{parted.unreadable} lines"))
+    if parted.misnamed:
+        left_out.append(Rejected(found.path, "scope-name", f"{parted.misnamed} lines"))
+    return Looked(
+        found,
+        fingerprint,
+        tuple(sightings),
+        left_out=tuple(left_out),
+        waiting_bytes=fingerprint.size - end,
+    )
+
+
+def _session(found: Found, scope: str | None, session: str, content: HeldBytes) -> Sighting:
+    return Sighting(
+        path=found.path,
+        root=found.root,
+        kind="transcript",
+        format=neutral.name,
+        encoding="utf-8-sig",
+        session=storable(session),
+        key=f"{neutral.name}:{session}",
+        uri=f"{uri_of(found.path)}#{quote(session, errors='surrogatepass')}",
+        cwd=None,
+        scope=scope,
+        growing=True,
+        content=content,
+        event_time=None,
+    )
+
+
+@dataclass(slots=True)
+class _Parted:
+    """The lines of neutral turns by (scope, session), and how many are no turns or name no possible scope."""
+
+    sessions: dict[tuple[str | None, str], bytearray] = field(default_factory=dict)
+    unreadable: int = 0
+    misnamed: int = 0
+
+
+def _parted(file: OpenFile, end: int) -> _Parted:
+    parted = _Parted()
+    for span in file.ranges(0, end):
+        # Surrogate escapes bring every byte back as it was, also where it is no UTF-8.
+        found = neutral.split(file.range(*span).decode("utf-8", "surrogateescape").split("\n"))
+        parted.unreadable += len(found.unreadable)
+        for (named, session), lines in found.sessions.items():
+            scope = storable(named)
+            if scope is not None and not is_scope_name(scope):
+                parted.misnamed += len(lines)
+                continue
+            content = ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+            parted.sessions.setdefault((scope, session), bytearray()).extend(content)
+    return parted
 
 
 def _is_beginning(shorter: Bytes, longer: Bytes) -> bool:

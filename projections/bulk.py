@@ -13,6 +13,7 @@ from pgvector.sqlalchemy import HALFVEC
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from chronofile.domain.identity import encoded
 from chronofile.projections.projection import Verbatim
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
@@ -78,7 +79,7 @@ def replace_rows(conn: sa.Connection, table: sa.Table, rows: Sequence[Mapping[st
 
 
 def end_rows(
-    conn: sa.Connection, table: sa.Table, keys: Sequence[str], ended: Sequence[Sequence[int]]
+    conn: sa.Connection, table: sa.Table, keys: Sequence[str], ended: Sequence[Sequence[Any]]
 ) -> None:
     """Note when rows are over; each of `ended` holds the row's keys and then the position."""
     if not ended:
@@ -99,15 +100,16 @@ def listed(columns: Sequence[sa.Column[Any]], rows: Sequence[Sequence[Any]]) -> 
     return sa.func.unnest(*arrays).table_valued(*names, name="listed").render_derived()
 
 
+def among(column: sa.Column[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:
+    """The rows whose column is one of the values; they travel as one array, so that there may be any number."""
+    return column == sa.any_(sa.bindparam(None, list(values), type_=ARRAY(column.type), unique=True))
+
+
 def _packing(column_type: sa.types.TypeEngine[Any]) -> Callable[[Any], bytes] | None:
     """Return what turns a value into the bytes of the column's binary form, where psycopg does not do it."""
     if isinstance(column_type, Verbatim):
-        return _encoded
+        return encoded
     return _half_vector if isinstance(column_type, HALFVEC) else None
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _half_vector(vector: NDArray[np.float16]) -> bytes:

@@ -98,6 +98,27 @@ def read_active(conn: sa.Connection) -> dict[str, Generation]:
     return {row.projection: _generation(row) for row in rows}
 
 
+def left_alone(serving: Mapping[str, Generation], projections: Sequence[Projection]) -> dict[str, str | None]:
+    """Return which serving generations this process leaves as they are, each with the one upstream that it waits for.
+
+    Those are the ones that another code version or configuration built (None), and what is built from one of
+    them or from a generation that does not serve, since nothing passes its upstream. `projections`: upstream first.
+    """
+    found: dict[str, str | None] = {}
+    for projection in projections:
+        mine = serving.get(projection.name)
+        if mine is None:
+            continue
+        if not mine.matches(projection):
+            found[mine.projection] = None
+            continue
+        for name, number in mine.upstream.items():
+            if name in found or name not in serving or serving[name].id != number:
+                found[mine.projection] = name
+                break
+    return found
+
+
 def read_all(conn: sa.Connection) -> list[Generation]:
     return [_generation(row) for row in conn.execute(sa.select(generation).order_by(generation.c.id))]
 

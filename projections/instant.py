@@ -62,4 +62,4 @@ def _apply(static: StaticVectors, conn: sa.Connection, page: Page) -> None:
 def recipe_of(row: Any) -> str:
     """Return what is embedded of a passage's row."""
     day = own_clock(row.event_time) if row.turn is not None else None
-    return embedding_text(row.text, speaker=row.speaker, at=day, title=row.title)
+    return embedding_text(row.text, speaker=row.speaker, at=day, title=row.title_embedded)

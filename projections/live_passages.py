@@ -9,10 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from chronofile.domain.envelope import Recorded
-from chronofile.projections.bulk import copy_rows, end_rows
+from chronofile.projections.bulk import among, copy_rows, end_rows
 from chronofile.projections.drafts import Draft
-from chronofile.projections.passages import SEQ_PER_TURN, Beginning, occurrence, passage, scope
+from chronofile.projections.passages import SEQ_PER_TURN, Beginning, Move, occurrence, passage, scope
 from chronofile.projections.projection import FOREVER
 
 LOOKS_MAX = 8
@@ -90,20 +89,30 @@ class LivePassages:
                 self._end(live, position)
             found.clear()
 
-    def rescope(self, source: str, name: str, recorded: Recorded) -> None:
-        """End every passage of the source and begin it anew in the other scope."""
-        standing = [(found, live) for found in self._load_whole(source).values() for live in found.values()]
+    def move(self, source: str, move: Move) -> None:
+        """End the passages of the source and begin them anew where they belong now, under their ids.
+
+        Those that began at this very position were begun there.
+        """
+        standing = [
+            (found, live)
+            for found in self._load_whole(source).values()
+            for live in found.values()
+            if live.row is None or live.row["recorded_from"] < move.position
+        ]
+        rows = self._stored(passage, passage.c.no, [live.no for _, live in standing if not live.row])
+        placed = [live.no for _, live in standing if not live.occurrence]
+        occurrences = self._stored(occurrence, occurrence.c.passage_no, placed)
         for found, live in sorted(standing, key=lambda pair: pair[1].place[0]):
-            old = live.row or self._stored(passage, passage.c.no == live.no)
-            where = live.occurrence or self._stored(
-                occurrence, (occurrence.c.passage_no == live.no) & (occurrence.c.recorded_to == FOREVER)
-            )
-            self._end(live, recorded.position)
+            old, where = live.row or rows[live.no], live.occurrence or occurrences[live.no]
+            self._end(live, move.position)
             moved = {
                 **old,
                 "no": self._number(),
-                "scope_no": self._scope(name),
-                "recorded_from": recorded.position,
+                "scope_no": self._scope(move.scope),
+                "topic": move.topic,
+                "title": move.title(old["title"]),
+                "recorded_from": move.position,
                 "recorded_to": FOREVER,
             }
             found[live.id] = self._add(moved, where, live.place)
@@ -115,7 +124,9 @@ class LivePassages:
         end_rows(self._conn, passage, ["no"], self._ended)
         end_rows(self._conn, occurrence, ["passage_no", "recorded_from"], self._ended_occurrences)
         copy_rows(self._conn, passage, _in_order(passage, self._rows))
-        copy_rows(self._conn, occurrence, _in_order(occurrence, self._occurrences))
+        # What a revision shifts and its move ends at the same position was never there.
+        lasting = [row for row in self._occurrences if row["recorded_from"] < row["recorded_to"]]
+        copy_rows(self._conn, occurrence, _in_order(occurrence, lasting))
 
     def _replace(
         self, source: str, turns: Iterable[str | None], drafts: Sequence[Draft], begin: Beginning
@@ -146,6 +157,7 @@ class LivePassages:
             "speaker": draft.speaker,
             "part": draft.part,
             "title": draft.title,
+            "title_embedded": draft.title,
             "text": draft.text,
             "event_time": draft.event_time,
             "event_at": draft.event_at,
@@ -194,7 +206,7 @@ class LivePassages:
         missing = [turn for turn in turns if turn not in here]
         if missing and source not in self._whole:
             self._looks[source] += 1
-            self._load(source, (passage.c.source == source) & passage.c.turn.in_(missing))
+            self._load(source, (passage.c.source == source) & among(passage.c.turn, missing))
         return {turn: here.get(turn, {}) for turn in turns}
 
     def _load(self, source: str, which: sa.ColumnElement[bool]) -> None:
@@ -212,8 +224,10 @@ class LivePassages:
             live = _Live(row.no, row.id, source, place, row.recorded_from)
             here.setdefault(row.turn, {})[row.id] = live
 
-    def _stored(self, table: sa.Table, which: sa.ColumnElement[bool]) -> Row:
-        return dict(self._conn.execute(sa.select(table).where(which)).mappings().one())
+    def _stored(self, table: sa.Table, key: sa.Column[Any], numbers: Sequence[int]) -> dict[int, Row]:
+        """Return the rows that are not over, by passage."""
+        query = sa.select(table).where(among(key, numbers), table.c.recorded_to == FOREVER)
+        return {row[key.name]: dict(row) for row in self._conn.execute(query).mappings()} if numbers else {}
 
     def _number(self) -> int:
         self._next_no += 1

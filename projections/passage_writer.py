@@ -25,13 +25,14 @@ from chronofile.domain.events import (
     SourceRescoped,
 )
 from chronofile.domain.formats import FORMATS
-from chronofile.domain.identity import storable
-from chronofile.domain.turns import Folded, State, Turn
+from chronofile.domain.identity import decoded, storable
+from chronofile.domain.turns import Folded, State
 from chronofile.projections import drafts, passages
-from chronofile.projections.bulk import copy_rows, replace_rows
+from chronofile.projections.bulk import among, copy_rows, replace_rows
 from chronofile.projections.drafts import Draft
 from chronofile.projections.live_passages import LivePassages
-from chronofile.projections.projection import Projection
+from chronofile.projections.projection import Projection, fingerprint
+from chronofile.projections.turn_history import TurnHistory
 
 TOPIC_FOLDERS_MAX = 2
 
@@ -60,6 +61,12 @@ class _Source:
     revision: int = 0
     fold_state: State | None = None
     turns: int = 0
+    name: str = ""
+    topic: str | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str | None]:
+        return self.scope, self.name, self.topic
 
     def row(self) -> dict[str, Any]:
         fold_state = None if self.fold_state is None else dumps(dict(self.fold_state))
@@ -98,7 +105,7 @@ class _Writer:
         self._directories = {row.path: row.scope for row in conn.execute(sa.select(passages.directory))}
         self._live = LivePassages(conn)
         self._mapped: dict[str, str] = {}
-        self._turns: dict[tuple[str, str], dict[str, Any]] = {}
+        self._turns = TurnHistory(conn, page.after)
         self._new: set[str] = set()
         self._failures: list[dict[str, Any]] = []
         self._omissions: dict[str, Counter[str]] = {}
@@ -116,28 +123,31 @@ class _Writer:
                 )
                 self._new.add(identifier)
                 self._live.is_new(identifier)
+                self._turns.is_new(identifier)
             case RevisionCaptured() as event:
                 self._revise(recorded, event)
             case SourceMoved() as event:
-                self._change(recorded, uri=storable(self._text(event.uri)) or "")
+                self._move(recorded, uri=storable(self._text(event.uri)) or "")
             case SourceRemoved():
                 self._live.end_all(streams.id_of(recorded.stream), recorded.position)
             case SourceRescoped() as event:
-                self._change(recorded, scope=event.scope)
-                self._live.rescope(streams.id_of(recorded.stream), event.scope, recorded)
+                self._move(recorded, scope=event.scope)
             case _:
                 pass
 
     def flush(self) -> None:
         self._live.flush()
-        replace_rows(self._conn, passages.turn, list(self._turns.values()))
+        self._turns.flush()
         replace_rows(self._conn, passages.failure, self._failures)
         replace_rows(self._conn, passages.source, [found.row() for found in self._sources.values()])
-        mapped = [{"path": path, "scope": scope} for path, scope in self._mapped.items()]
+        mapped = [
+            {"path_hash": fingerprint(path), "path": path, "scope": scope}
+            for path, scope in self._mapped.items()
+        ]
         replace_rows(self._conn, passages.directory, mapped)
         omission = passages.omission
         if counted_before := self._omissions.keys() - self._new:
-            self._conn.execute(sa.delete(omission).where(omission.c.source.in_(counted_before)))
+            self._conn.execute(sa.delete(omission).where(among(omission.c.source, sorted(counted_before))))
         counted = [(s, r, n) for s, records in self._omissions.items() for r, n in sorted(records.items())]
         copy_rows(self._conn, omission, counted)
 
@@ -155,9 +165,10 @@ class _Writer:
         if is_whole or undecodable:
             self._omit(found.id, {"undecodable bytes": undecodable}, is_whole=is_whole)
         if found.kind == "file":
-            name, topic = self._place(found)
-            pieces = drafts.of_file(found.id, name, text, event.event_time, self._store_key)
-            self._live.replace_all(found.id, pieces, self._begin(recorded, found, topic))
+            placed = self._placed(found)
+            pieces = drafts.of_file(found.id, placed.name, text, event.event_time, self._store_key)
+            self._live.replace_all(found.id, pieces, self._begin(recorded, placed))
+            self._settle(recorded, found, placed)
         elif (fold := FORMATS.get(event.format)) is None:
             self._fail(recorded, found, f"the format {event.format} is not known here")
         else:
@@ -173,17 +184,18 @@ class _Writer:
 
     def _take(self, recorded: Recorded, found: _Source, folded: Folded, *, is_whole: bool) -> None:
         """Take in the turns of a range; a whole revision begins the source anew."""
-        begin = self._begin(recorded, found, None)
+        begin = self._begin(recorded, found)
         keys = [turn.key for turn in folded.turns]
         known = self._live.ordinals(found.id, None if is_whole else keys)
         if is_whole and not _keeps_order(keys, known):
             known = {}
-        count, pieces = found.turns, list[Draft]()
+        count, pieces, ordinals = found.turns, list[Draft](), list[int]()
         for turn in folded.turns:
             ordinal = known.get(turn.key, count)
             count = max(count, ordinal + 1)
-            self._turns[found.id, turn.key] = _turn_row(found, turn, ordinal)
+            ordinals.append(ordinal)
             pieces += drafts.of_turn(found.id, turn, ordinal, found.session, self._store_key)
+        self._turns.note(found.id, list(zip(folded.turns, ordinals, strict=True)), recorded.position)
         if is_whole:
             self._live.replace_all(found.id, pieces, begin)
         else:
@@ -192,11 +204,11 @@ class _Writer:
         self._omit(found.id, {**unknown, "unreadable records": folded.unreadable})
         self._sources[found.id] = replace(found, fold_state=folded.state, turns=count)
 
-    def _begin(self, recorded: Recorded, found: _Source, topic: str | None) -> passages.Beginning:
+    def _begin(self, recorded: Recorded, found: _Source) -> passages.Beginning:
         return passages.Beginning(
             source=found.id,
             scope=found.scope,
-            topic=topic,
+            topic=found.topic,
             revision=found.revision,
             recorded_at=recorded.recorded_at,
             position=recorded.position,
@@ -211,7 +223,7 @@ class _Writer:
             self._omissions[source] = Counter({r.record: r.count for r in self._conn.execute(stored)})
         for record, number in counted.items():
             if number:
-                self._omissions[source][storable(record) or ""] += number
+                self._omissions[source][(storable(record) or "")[: passages.RECORD_CHARS_MAX]] += number
 
     def _fail(self, recorded: Recorded, found: _Source, reason: str) -> None:
         self._failures.append(
@@ -223,14 +235,29 @@ class _Writer:
             }
         )
 
-    def _place(self, found: _Source) -> tuple[str, str | None]:
-        """Return a file's name within its scope, and its topic: the first folders of that name."""
+    def _move(self, recorded: Recorded, **changes: Any) -> None:
+        """Take in that a source is elsewhere from now on."""
+        before = self._sources[streams.id_of(recorded.stream)]
+        self._settle(recorded, before, self._placed(self._change(recorded, **changes)))
+
+    def _settle(self, recorded: Recorded, before: _Source, now: _Source) -> None:
+        """Begin anew, where the source is now, the passages that it keeps from before."""
+        self._sources[now.id] = now
+        if before.place != now.place:
+            move = passages.Move(now.scope, now.topic, before.name, now.name, recorded.position)
+            self._live.move(now.id, move)
+
+    def _placed(self, found: _Source) -> _Source:
+        """Return a file with its name within its scope and its topic, the first folders of that name."""
+        if found.kind != "file":
+            return found
         path = unquote(urlsplit(found.uri).path, errors="surrogateescape")
         roots = [root for root, scope in self._directories.items() if scope == found.scope]
         inside = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
         name = path[len(max(inside, key=len).rstrip("/")) + 1 :] if inside else path.rpartition("/")[2]
         folders = name.split("/")[:-1] if inside else path.split("/")[-2:-1]
-        return storable(name) or "", storable("/".join(folders[:TOPIC_FOLDERS_MAX])) or None
+        topic = storable("/".join(folders[:TOPIC_FOLDERS_MAX])) or None
+        return replace(found, name=storable(name) or "", topic=topic)
 
     def _change(self, recorded: Recorded, **changes: Any) -> _Source:
         identifier = streams.id_of(recorded.stream)
@@ -238,23 +265,14 @@ class _Writer:
         return self._sources[identifier]
 
     def _text(self, key: str) -> str:
-        return self._contents.get(key, b"").decode("utf-8", "surrogatepass")
+        return decoded(self._contents.get(key, b""))
 
 
 def _load_sources(conn: sa.Connection, page: Page) -> dict[str, _Source]:
     ids = {streams.id_of(r.stream) for r in page.events if r.stream.startswith("source-")}
-    rows = conn.execute(sa.select(passages.source).where(passages.source.c.id.in_(ids)))
+    rows = conn.execute(sa.select(passages.source).where(among(passages.source.c.id, sorted(ids))))
     return {
         row.id: _Source(**{**row._mapping, "fold_state": passages.state_of(row.fold_state)}) for row in rows
-    }
-
-
-def _turn_row(found: _Source, turn: Turn, ordinal: int) -> dict[str, Any]:
-    return {
-        "source": found.id,
-        "key": turn.key,
-        "ordinal": ordinal,
-        "native_ids": [storable(native) for native in turn.native_ids],
     }
 
 

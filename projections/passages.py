@@ -17,21 +17,25 @@ NAME, VERSION = "passages", 1
 SEQ_PER_TURN = 1 << 20
 """Places that a turn reserves: turn n's passages stand at n * SEQ_PER_TURN and after."""
 
+RECORD_CHARS_MAX = 200
+
 tables = sa.MetaData(schema=NAME)
 
 scope = sa.Table(
     "scope",
     tables,
     sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
 )
 
 directory = sa.Table(
     "directory",
     tables,
-    sa.Column("path", Verbatim, primary_key=True),
+    sa.Column("path_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("path", Verbatim, nullable=False),
     sa.Column("scope", sa.Text, nullable=False),
 )
+"""`path_hash` is the path's fingerprint."""
 
 source = sa.Table(
     "source",
@@ -40,20 +44,30 @@ source = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("scope", sa.Text, nullable=False),
     sa.Column("uri", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("topic", sa.Text),
     sa.Column("session", sa.Text),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("fold_state", Verbatim),
     sa.Column("turns", sa.Integer, nullable=False),
 )
+"""`name` and `topic` are the place of a file within its scope: every passage of it that is there has them."""
 
 turn = sa.Table(
     "turn",
     tables,
     sa.Column("source", sa.Text, primary_key=True),
-    sa.Column("key", Verbatim, primary_key=True),
+    sa.Column("key_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("key", Verbatim, nullable=False),
     sa.Column("ordinal", sa.Integer, nullable=False),
     sa.Column("native_ids", ARRAY(sa.Text), nullable=False),
+    sa.Column("recorded_from", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("recorded_to", sa.BigInteger, nullable=False, default=FOREVER),
 )
+"""One row for each state of a turn; `key_hash` is the key's fingerprint. A turn that is gone keeps its last row.
+
+No passage of it is there any more, and passages are what a turn is looked up for.
+"""
 
 passage = sa.Table(
     "passage",
@@ -69,6 +83,7 @@ passage = sa.Table(
     sa.Column("speaker", sa.Text),
     sa.Column("part", sa.Text, nullable=False),
     sa.Column("title", Verbatim),
+    sa.Column("title_embedded", Verbatim),
     sa.Column("text", Verbatim, nullable=False),
     sa.Column("event_time", sa.Text),
     sa.Column("event_at", sa.DateTime(timezone=True)),
@@ -81,7 +96,11 @@ passage = sa.Table(
     sa.Index("passage_from_idx", "recorded_from"),
     sa.Index("passage_to_idx", "recorded_to", postgresql_where=sa.text(f"recorded_to < {FOREVER}")),
 )
-"""One row for each time that a passage is there: one that goes and comes back has two, under the same id."""
+"""One row for each time that a passage is there: one that goes and comes back has two, under the same id.
+
+`title` begins with the file's name of then, and words of it find the passage. `title_embedded` is the title
+that the passage was first cut with and its vectors are made of: a moved folder is not embedded again.
+"""
 
 occurrence = sa.Table(
     "occurrence",
@@ -117,7 +136,10 @@ omission = sa.Table(
     sa.Column("record", sa.Text, primary_key=True),
     sa.Column("count", sa.Integer, nullable=False),
 )
-"""Records that gave no turn since their type is not known or they could not be read: counted, kept raw."""
+"""Records that gave no turn since their type is not known or they could not be read: counted, kept raw.
+
+`record` is cut off at RECORD_CHARS_MAX characters.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +152,21 @@ class Beginning:
     revision: int
     recorded_at: datetime
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where the passages of a source belong from a position on; their titles begin with the file's name."""
+
+    scope: str
+    topic: str | None
+    name_before: str
+    name: str
+    position: int
+
+    def title(self, title: str | None) -> str | None:
+        """Return a title of before with the name of now."""
+        return None if title is None else self.name + title[len(self.name_before) :]
 
 
 def state_of(stored: str | None) -> dict[str, Any] | None:

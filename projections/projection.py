@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
 
 from chronofile.domain.envelope import Page
+from chronofile.domain.identity import decoded, encoded
 
 FOREVER = 2**63 - 1
 """`recorded_to` of what is not over."""
@@ -38,10 +40,18 @@ class Verbatim(sa.types.TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> bytes | None:
-        return None if value is None else value.encode("utf-8", "surrogatepass")
+        return None if value is None else encoded(value)
 
     def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> str | None:
-        return None if value is None else value.decode("utf-8", "surrogatepass")
+        return None if value is None else decoded(value)
+
+
+def fingerprint(text: str) -> bytes:
+    """Return a text's SHA-256, which the database can compute too: the key of rows that a stranger's text names.
+
+    An index takes entries of 2,704 bytes at most; a path, a turn's id or a scope may be longer.
+    """
+    return sha256(encoded(text)).digest()
 
 
 def alive(table: sa.FromClause, position: int) -> sa.ColumnElement[bool]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import psycopg
 import sqlalchemy as sa
 import structlog
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from chronofile.domain.envelope import Page, Recorded
-from chronofile.domain.errors import DatabaseUnavailable, ProjectionStopped
+from chronofile.domain.errors import DatabaseUnavailable, LogBusy, ProjectionStopped
 from chronofile.domain.events import RevisionCaptured
 from chronofile.projections import control
 from chronofile.projections.control import Generation
@@ -21,6 +21,10 @@ from chronofile.projections.projection import Projection
 
 PAGE_EVENTS_MAX = 1_000
 PAGE_BYTES_MAX = 8 * 1024 * 1024
+NOT_THE_EVENTS = ("08", "57P", "40", "53", "55P03")
+"""What SQLSTATEs begin with that a page may meet whatever is on it: away, rolled back, out of room, locked."""
+HURRIED_EVENTS_MAX = 50
+HURRIED_BYTES_MAX = 256 * 1024
 
 log = structlog.get_logger(__name__)
 
@@ -41,21 +45,27 @@ class Limits:
     content_bytes: int = PAGE_BYTES_MAX
 
 
+HURRIED = Limits(HURRIED_EVENTS_MAX, HURRIED_BYTES_MAX)
+"""For whoever has a deadline: the clock is looked at between two pages."""
+
+
 def catch_up(
     engine: sa.Engine,
     events: Events,
     projections: Sequence[Projection],
     *,
-    limits: Limits = Limits(),
+    limits: Limits | None = None,
     deadline_s: float = float("inf"),
     tick: Callable[[str, int], None] = lambda name, position: None,
 ) -> bool:
     """Apply pages until every serving generation is at the head of the log; tell whether all of them are.
 
     A projection whose checkpoint another process holds is left to it, and one that this process's code or
-    configuration does not match is left alone. `deadline_s` is a time of `time.monotonic()`; `tick` hears
-    of each page. Raises ProjectionStopped where an event cannot be applied, once the others are caught up.
+    configuration does not match is left alone. `deadline_s` is a time of `time.monotonic()`; where there is
+    one, pages are small unless `limits` says how large. `tick` hears of each page. Raises ProjectionStopped
+    where an event cannot be applied, once the others are caught up.
     """
+    limits = limits or (Limits() if deadline_s == float("inf") else HURRIED)
     at_head = True
     stopped: ProjectionStopped | None = None
     for projection in projections:
@@ -77,59 +87,79 @@ def step(engine: sa.Engine, events: Events, projection: Projection, limits: Limi
     """Apply the next page of the serving generation, and its checkpoint with it, in one transaction.
 
     Returns the new checkpoint, 0 when there was nothing to do, None when another process is at it. A page
-    that cannot be applied is halved until what is left is the event that is to blame.
+    that cannot be applied is halved until what is left is the event that is to blame. Raises what the
+    database raises where it is away, busy or full.
     """
-    try:
-        moved = _step(engine, events, projection, limits)
-    except (DatabaseUnavailable, OperationalError, psycopg.OperationalError):
-        # The database is away, or busy: nothing is known of the events.
-        raise
-    except Exception as error:
+    moved: int | None = None
+    failed: Exception | None = None
+    with engine.connect() as conn:
+        try:
+            with conn.begin():
+                moved = _step(conn, events, projection, limits)
+        except Exception as error:
+            if _is_the_databases(error, conn):
+                raise
+            failed = error
+    if failed is not None:
         if limits.events > 1:
             return step(engine, events, projection, replace(limits, events=limits.events // 2))
-        raise _stopped(engine, events, projection, error) from error
+        raise _stopped(engine, events, projection, failed) from failed
     if moved:
         log.debug("page applied", projection=projection.name, position=moved)
     return moved
 
 
-def _step(engine: sa.Engine, events: Events, projection: Projection, limits: Limits) -> int | None:
-    with engine.begin() as conn:
-        serving = control.read_active(conn)
-        mine = serving.get(projection.name)
-        if mine is None or not mine.matches(projection):
-            return None
-        held = conn.execute(
-            sa.select(control.generation.c.position)
-            .where(control.generation.c.id == mine.id)
-            .with_for_update(skip_locked=True)
-        ).scalar()
-        if held is None:
-            return None
-        page = _page(conn, events, mine, held, limits)
-        if page is None:
-            return 0
-        projection.apply(control.translated(conn, serving), page)
-        conn.execute(
-            sa.update(control.generation)
-            .where(control.generation.c.id == mine.id)
-            .values(position=page.position, error=None, error_position=None)
-        )
+def _step(conn: sa.Connection, events: Events, projection: Projection, limits: Limits) -> int | None:
+    serving = control.read_active(conn)
+    mine = serving.get(projection.name)
+    if mine is None or not mine.matches(projection):
+        return None
+    held = conn.execute(
+        sa.select(control.generation.c.position)
+        .where(control.generation.c.id == mine.id)
+        .with_for_update(skip_locked=True)
+    ).scalar()
+    if held is None:
+        return None
+    page = _page(conn, events, mine, held, limits)
+    if page is None:
+        return 0
+    projection.apply(control.translated(conn, serving), page)
+    conn.execute(
+        sa.update(control.generation)
+        .where(control.generation.c.id == mine.id)
+        .values(position=page.position, error=None, error_position=None)
+    )
     return page.position
 
 
-def follow(
-    engine: sa.Engine,
-    events: Events,
-    projections: Sequence[Projection],
-    wakeups: Iterator[None],
-    stopping: Callable[[], bool],
-) -> None:
-    """Catch up at every wake-up. `wakeups` must be listening before it yields first, or an append between sleeps."""
-    for _ in wakeups:
-        if stopping():
-            return
-        catch_up(engine, events, projections)
+def _is_the_databases(error: Exception, conn: sa.Connection) -> bool:
+    """Tell whether an error is the database's, away or busy or full, so that nothing is known of the events.
+
+    Everything else is the event's: too long for an index has the same class as a server that is shut down.
+    """
+    if isinstance(error, (DatabaseUnavailable, LogBusy, PoolExhausted)):
+        return True
+    found = _database_error(error)
+    if found is None:
+        return False
+    if found.sqlstate is not None:
+        return found.sqlstate.startswith(NOT_THE_EVENTS)
+    # A broken connection has no code, but neither has a statement that the driver refuses to send.
+    return conn.closed or conn.invalidated or _is_broken(conn)
+
+
+def _is_broken(conn: sa.Connection) -> bool:
+    raw = conn.connection.driver_connection
+    return isinstance(raw, psycopg.Connection) and raw.closed
+
+
+def _database_error(error: BaseException) -> psycopg.Error | None:
+    """Return the driver's own error, which SQLAlchemy and the log wrap."""
+    for found in (error, getattr(error, "orig", None), error.__cause__):
+        if isinstance(found, psycopg.Error):
+            return found
+    return None
 
 
 def _page(conn: sa.Connection, events: Events, mine: Generation, after: int, limits: Limits) -> Page | None:
@@ -163,10 +193,18 @@ def _stopped(
     engine: sa.Engine, events: Events, projection: Projection, error: Exception
 ) -> ProjectionStopped:
     """Note with the generation which event stopped it, and return what to raise."""
-    reason = f"{type(error).__name__}: {error}".split("\n", 1)[0]
     with engine.connect() as conn:
         mine = control.read_active(conn)[projection.name]
         page = _page(conn, events, mine, mine.position, Limits(events=1))
     position = page.position if page else mine.position
+    reason = _reason(error)
+    log.debug("event not applied", projection=projection.name, position=position, message=str(error))
     control.record_error(engine, mine.id, position, reason)
     return ProjectionStopped(projection.name, position, reason)
+
+
+def _reason(error: Exception) -> str:
+    """Name an error by its type and code alone: its message may quote what somebody wrote."""
+    found = _database_error(error) or error
+    code = getattr(found, "sqlstate", None)
+    return f"{type(found).__name__} {code}" if code else type(found).__name__

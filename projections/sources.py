@@ -22,11 +22,15 @@ from chronofile.domain.events import (
     SourceRemoved,
     SourceRescoped,
 )
+from chronofile.domain.identity import decoded
 from chronofile.projections.bulk import replace_rows
 from chronofile.projections.passage_writer import Contents
-from chronofile.projections.projection import Projection, Verbatim
+from chronofile.projections.projection import Projection, Verbatim, fingerprint
 
 NAME, VERSION = "sources", 1
+
+_Row = dict[str, Any]
+_Rows = dict[sa.Table, dict[Any, _Row]]
 
 tables = sa.MetaData(schema=NAME)
 
@@ -52,16 +56,23 @@ file = sa.Table(
     "file",
     tables,
     sa.Column("source", sa.Text, primary_key=True),
-    sa.Column("path", Verbatim, primary_key=True),
+    sa.Column("path_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("path", Verbatim, nullable=False),
 )
-"""Every file that a source was read from."""
+"""Every file that a source was read from; `path_hash`, here and below, is the path's fingerprint."""
 
-scope = sa.Table("scope", tables, sa.Column("name", sa.Text, primary_key=True))
+scope = sa.Table(
+    "scope",
+    tables,
+    sa.Column("name_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+)
 
 directory = sa.Table(
     "directory",
     tables,
-    sa.Column("path", Verbatim, primary_key=True),
+    sa.Column("path_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("path", Verbatim, nullable=False),
     sa.Column("scope", sa.Text, nullable=False),
 )
 
@@ -81,12 +92,12 @@ def sources_projection(contents: Contents) -> Projection:
 
 def _apply(contents: Contents, conn: sa.Connection, page: Page) -> None:
     texts = contents.read(conn, _named(page))
-    rows: dict[sa.Table, dict[Any, dict[str, Any]]] = {t: {} for t in (source, file, scope, directory, batch)}
+    rows: _Rows = {t: {} for t in (source, file, scope, directory, batch)}
     rows[source] = _load(conn, source, "source", page)
     rows[batch] = _load(conn, batch, "batch", page)
-    decoded = {key: text.decode("utf-8", "surrogatepass") for key, text in texts.items()}
+    named = {key: decoded(text) for key, text in texts.items()}
     for recorded in page.events:
-        _write(rows, recorded, decoded)
+        _write(rows, recorded, named)
     for table, found in rows.items():
         replace_rows(conn, table, list(found.values()))
 
@@ -108,43 +119,20 @@ def _named(page: Page) -> list[str]:
     return keys
 
 
-def _load(conn: sa.Connection, table: sa.Table, category: str, page: Page) -> dict[str, dict[str, Any]]:
+def _load(conn: sa.Connection, table: sa.Table, category: str, page: Page) -> dict[Any, _Row]:
     ids = {streams.id_of(r.stream) for r in page.events if r.stream.startswith(f"{category}-")}
     rows = conn.execute(sa.select(table).where(table.c.id.in_(ids))).mappings()
     return {row["id"]: dict(row) for row in rows}
 
 
-def _write(
-    rows: Mapping[sa.Table, dict[Any, dict[str, Any]]], recorded: Recorded, texts: Mapping[str, str]
-) -> None:
+def _write(rows: _Rows, recorded: Recorded, texts: Mapping[str, str]) -> None:
     identifier = streams.id_of(recorded.stream)
     match recorded.event:
         case SourceRegistered() as event:
-            rows[source][identifier] = {
-                "id": identifier,
-                "kind": event.kind,
-                "scope": event.scope,
-                "uri": texts.get(event.uri, ""),
-                "session": event.session,
-                "format": None,
-                "revision": 0,
-                "bytes": 0,
-                "state": "captured",
-                "rejection": None,
-                "batch": event.batch,
-                "captured_at": None,
-            }
-            rows[scope][event.scope] = {"name": event.scope}
+            rows[source][identifier] = _registered(identifier, event, texts.get(event.uri, ""))
+            _note_scope(rows, event.scope)
         case RevisionCaptured() as event:
-            rows[source][identifier] |= {
-                "format": event.format,
-                "revision": event.revision,
-                "bytes": event.end,
-                "state": "captured",
-                "rejection": None,
-                "batch": event.batch,
-                "captured_at": recorded.recorded_at,
-            }
+            rows[source][identifier] |= _captured(recorded, event)
             _note_file(rows, identifier, texts.get(event.file))
         case CaptureRejected() as event:
             rejected = rows[source][identifier]
@@ -159,12 +147,20 @@ def _write(
             rows[source][identifier]["state"] = "removed"
         case SourceRescoped() as event:
             rows[source][identifier]["scope"] = event.scope
-            rows[scope][event.scope] = {"name": event.scope}
+            _note_scope(rows, event.scope)
+        case _:
+            _write_beside(rows, recorded, texts)
+
+
+def _write_beside(rows: _Rows, recorded: Recorded, texts: Mapping[str, str]) -> None:
+    """Write what an event says of scopes and batches."""
+    identifier = streams.id_of(recorded.stream)
+    match recorded.event:
         case ScopeCreated():
-            rows[scope][identifier] = {"name": identifier}
+            _note_scope(rows, identifier)
         case DirectoryMapped() as event:
             path = texts.get(event.directory, "")
-            rows[directory][path] = {"path": path, "scope": identifier}
+            rows[directory][path] = {"path_hash": fingerprint(path), "path": path, "scope": identifier}
         case BatchStarted() as event:
             rows[batch][identifier] = {
                 "id": identifier,
@@ -178,6 +174,39 @@ def _write(
             pass
 
 
-def _note_file(rows: Mapping[sa.Table, dict[Any, dict[str, Any]]], identifier: str, path: str | None) -> None:
+def _registered(identifier: str, event: SourceRegistered, uri: str) -> _Row:
+    return {
+        "id": identifier,
+        "kind": event.kind,
+        "scope": event.scope,
+        "uri": uri,
+        "session": event.session,
+        "format": None,
+        "revision": 0,
+        "bytes": 0,
+        "state": "captured",
+        "rejection": None,
+        "batch": event.batch,
+        "captured_at": None,
+    }
+
+
+def _captured(recorded: Recorded, event: RevisionCaptured) -> _Row:
+    return {
+        "format": event.format,
+        "revision": event.revision,
+        "bytes": event.end,
+        "state": "captured",
+        "rejection": None,
+        "batch": event.batch,
+        "captured_at": recorded.recorded_at,
+    }
+
+
+def _note_scope(rows: _Rows, name: str) -> None:
+    rows[scope][name] = {"name_hash": fingerprint(name), "name": name}
+
+
+def _note_file(rows: _Rows, identifier: str, path: str | None) -> None:
     if path is not None:
-        rows[file][identifier, path] = {"source": identifier, "path": path}
+        rows[file][identifier, path] = {"source": identifier, "path_hash": fingerprint(path), "path": path}

@@ -15,6 +15,7 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects.postgresql import insert
 
 from chronofile.domain.envelope import Page
+from chronofile.domain.identity import encoded
 from chronofile.projections import passages
 from chronofile.projections.bulk import copy_rows, end_rows
 from chronofile.projections.control import control
@@ -103,7 +104,7 @@ def model_key(identity: str) -> str:
 
 
 def text_hash(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(encoded(text), digest_size=16).digest()
 
 
 def cached(conn: sa.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, NDArray[np.float16]]:

@@ -11,6 +11,8 @@ from hashlib import blake2b
 from importlib import import_module
 from itertools import chain
 
+from chronofile.domain.identity import encoded
+
 TERM_CHARS_MAX = 64
 HEX_PREFIX_CHARS = 7
 
@@ -91,7 +93,7 @@ def date_terms(at: datetime, language: str = "english") -> list[str]:
 
 def term_hash(term: str) -> int:
     """Return the signed 64-bit key of a term: the first eight bytes of its BLAKE2b, big-endian."""
-    digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = blake2b(encoded(term), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

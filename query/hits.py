@@ -36,14 +36,15 @@ def hits(
 
 def _loaded(numbers: Sequence[int], position: int) -> sa.Select[Any]:
     here = sa.and_(occurrence.c.passage_no == passage.c.no, alive(occurrence, position))
-    said = sa.and_(turn.c.source == passage.c.source, turn.c.key == passage.c.turn)
+    key_hash = sa.func.sha256(sa.type_coerce(passage.c.turn, sa.LargeBinary))
+    said = sa.and_(turn.c.source == passage.c.source, turn.c.key_hash == key_hash, alive(turn, position))
     joined = (
         passage.join(occurrence, here)
         .join(scope, scope.c.no == passage.c.scope_no)
         .outerjoin(turn, said)
         .outerjoin(sources.source, sources.source.c.id == passage.c.source)
     )
-    columns = [c for c in passage.c if c.name not in ("source", "recorded_to")]
+    columns = [c for c in passage.c if c.name not in ("source", "title_embedded", "recorded_to")]
     return (
         sa.select(
             *columns,

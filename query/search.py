@@ -28,7 +28,7 @@ from chronofile.query.ranking import Candidates, Ranked, Reading, rank, read_clo
 from chronofile.query.verdict import features_of, matched, unseen_share
 
 MODE = "standard"
-READ = (passages.NAME, lexical.NAME, instant.NAME)
+READ = (sources.NAME, passages.NAME, lexical.NAME, instant.NAME)
 """The projections that every answer reads: its position is the lowest of their checkpoints."""
 QUESTION_TOKENS_MAX = 256
 
@@ -51,7 +51,8 @@ class _Asked:
     """A question as each leg takes it."""
 
     keys: tuple[int, ...]
-    static: NDArray[np.float32]
+    static: NDArray[np.float32] | None
+    """None where the instant vectors are of another table than this process has: nothing compares to them."""
     tokens: tuple[int, ...]
     dense: NDArray[np.float32] | None
     pending: int
@@ -121,7 +122,7 @@ def _found(
     legs_found = [legs.by_words(conn, where, terms)]
     if tables is not None and asked.dense is not None:
         legs_found.append(legs.by_vectors(conn, where, tables, asked.dense, terms.n))
-    if asked.dense is None or asked.pending:
+    if asked.static is not None and (asked.dense is None or asked.pending):
         legs_found.append(legs.by_instant_vectors(conn, where, tables, asked.static))
     found = list(dict.fromkeys(number for leg in legs_found for number in leg))
     if not found:
@@ -130,10 +131,10 @@ def _found(
     base = legs.background(conn, where)
     measured = _measured(conn, tables, terms, asked, pool, base)
     scored = measured.candidates
-    late = read_closely(scored, _reading(models, asked, measured))
+    late = None if asked.static is None else read_closely(scored, _reading(models, asked, measured))
     ranked = rank(scored, late)
     order = _distinct(pool, ranked)
-    features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n)
+    features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n, pool.eligible)
     chosen = order[: question.limit]
     stages = {pool.numbers[i]: _stages(ranked, i, serving) for i in chosen} if question.explain else None
     return _Found(
@@ -168,11 +169,16 @@ def _asked(
     degraded: list[str] = []
     language = str(serving[lexical.NAME].configuration["language"])
     keys = tuple(dict.fromkeys(map(term_hash, query_terms(question.words, language))))
-    tokens = models.static.tokens([question.close])[0][-QUESTION_TOKENS_MAX:]
-    static = models.static.pool([tokens])[0]
+    static: NDArray[np.float32] | None = None
+    tokens: tuple[int, ...] = ()
+    kept = serving[instant.NAME].configuration["vectors"]
+    if models.static.identity == kept:
+        static, tokens = _statically(models.static, question)
+    else:
+        degraded.append(f"instant: {models.static.identity} instead of {kept}")
     tables = legs.vector_tables(serving)
     if tables is None:
-        return _Asked(keys, static, tuple(dict.fromkeys(tokens)), None, 0), ["vectors: none are kept"]
+        return _Asked(keys, static, tokens, None, 0), [*degraded, "vectors: none are kept"]
     dense = None
     try:
         dense = models.embedder(serving[vectors.NAME].configuration).embed([question.close])[0]
@@ -182,7 +188,13 @@ def _asked(
     pending = legs.waiting(conn, where, tables, serving[vectors.NAME].position)
     if pending:
         degraded.append(f"vectors: {pending} pending")
-    return _Asked(keys, static, tuple(dict.fromkeys(tokens)), dense, pending), degraded
+    return _Asked(keys, static, tokens, dense, pending), degraded
+
+
+def _statically(static: StaticVectors, question: Question) -> tuple[NDArray[np.float32], tuple[int, ...]]:
+    """Return the question's static vector and its distinct tokens."""
+    tokens = static.tokens([question.close])[0][-QUESTION_TOKENS_MAX:]
+    return static.pool([tokens])[0], tuple(dict.fromkeys(tokens))
 
 
 def _measured(
@@ -198,7 +210,12 @@ def _measured(
     n, index = len(pool.numbers), {number: i for i, number in enumerate(numbers)}
     behind = np.array([index[number] for number in base], dtype=np.int64)
     words = legs.word_scores(conn, terms, numbers)
-    found = legs.measure(conn, tables, asked.dense, asked.static, numbers)
+    nothing = np.zeros(instant.DIMENSION, dtype=np.float32)
+    found = legs.measure(
+        conn, tables, asked.dense, nothing if asked.static is None else asked.static, numbers
+    )
+    if asked.static is None:
+        found = replace(found, instant=np.full(len(numbers), np.nan))
     scored = Candidates(
         lexical=words[:n],
         dense=found.dense[:n],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronofile.query.ranking import Candidates, Ranked
 from chronofile.query.scores import Floats, idf
@@ -72,10 +73,18 @@ def matched(features: Features) -> tuple[bool, float]:
     return probability >= THRESHOLD, probability
 
 
-def features_of(candidates: Candidates, ranked: Ranked, unseen: float, passages: int) -> Features:
-    """Return the features of a ranking; `unseen` comes from `unseen_share`."""
-    waiting = candidates.instant[np.isnan(candidates.dense)]
-    return Features(_best(candidates.dense), _best(waiting), _best(ranked.late), unseen, passages)
+def features_of(
+    candidates: Candidates, ranked: Ranked, unseen: float, passages: int, eligible: NDArray[np.bool_]
+) -> Features:
+    """Return the features of a ranking; `unseen` comes from `unseen_share`.
+
+    `eligible`, shape (candidates,), tells the candidates that can be hits: a neighbour that a filter excludes
+    may be what answers, and then nothing among the hits does.
+    """
+    waiting = candidates.instant[eligible & np.isnan(candidates.dense)]
+    return Features(
+        _best(candidates.dense[eligible]), _best(waiting), _best(ranked.late[eligible]), unseen, passages
+    )
 
 
 def unseen_share(df: Sequence[int], n: int) -> float:

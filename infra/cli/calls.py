@@ -19,10 +19,9 @@ from chronofile.infra.cli.failures import (
     DONE,
     complain,
     interrupted,
-    is_expected,
-    sentence_of,
     status_of,
 )
+from chronofile.infra.failures import is_expected, sentence_of
 
 if TYPE_CHECKING:
     from chronofile.infra.config import Config

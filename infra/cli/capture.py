@@ -57,7 +57,8 @@ def ingest(
     """Capture files, folders and agents' transcripts, and make them searchable.
 
     Bytes that were captured before are not captured again, and a file that grew costs what it grew by.
-    Ctrl-C stops it and loses nothing. Exits with 1 where a path is missing or nothing could be read.
+    Ctrl-C stops it and loses nothing. Exits with 1 where a path is missing, nothing could be read, or what was
+    captured could not be made searchable as far as --wait says; the result is printed all the same.
     """
     with call.memory() as memory, watched() as progress:
         report = memory.ingest(
@@ -74,8 +75,10 @@ def ingest(
     else:
         write_lines(_lines(report, dry_run=dry_run))
         _write_notes(report)
-    if report.failed:
+    if report.unreadable:
         complain("A path that was named is missing, or nothing could be read.")
+    if report.stopped:
+        complain(f"What was captured is kept, but not all of it is searchable yet. {report.note}")
     return FAILED if report.failed else DONE
 
 
@@ -96,12 +99,13 @@ def _lines(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
         yield f"  rejected: {rejected.path}: {rejected.reason}. {rejected.sentence} {rejected.detail}".rstrip()
     if report.waiting_bytes:
         yield f"  {size(report.waiting_bytes)} wait for the end of their line"
-    with_vectors = report.passages - report.pending_vectors
-    yield f"{counted(report.passages, 'passage')} in all, {max(0, with_vectors):,} with vectors"
+    if report.passages is not None and report.pending_vectors is not None:
+        with_vectors = report.passages - report.pending_vectors
+        yield f"{counted(report.passages, 'passage')} in all, {max(0, with_vectors):,} with vectors"
 
 
 def _write_notes(report: IngestReport) -> None:
-    for sentence in (report.note, _nothing_found(report)):
+    for sentence in (None if report.stopped else report.note, _nothing_found(report)):
         if sentence:
             note(sentence)
 

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from chronofile.infra.cli.calls import Call
-from chronofile.infra.cli.failures import DONE, FAILED, masked, sentence_of
+from chronofile.infra.cli.failures import DONE, FAILED
 from chronofile.infra.cli.hits import place
 from chronofile.infra.cli.rendering import counted, note, size, table, values_of, write_json, write_lines
+from chronofile.infra.failures import masked, sentence_of
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 

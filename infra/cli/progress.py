@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from chronofile.infra.cli.rendering import counted, note, size
 
 if TYPE_CHECKING:
-    from chronofile.infra.memory import Progress
+    from chronofile.infra.progress import Progress
     from chronofile.ingest.capture import Captured
 
 
@@ -57,7 +57,7 @@ def watched() -> Iterator[Progress]:
 
 @contextmanager
 def _shown(kept: Kept) -> Iterator[Progress]:
-    from chronofile.infra.memory import Progress
+    from chronofile.infra.progress import Progress
 
     def captured(_path: Path, so_far: Captured) -> None:
         kept.captured = so_far

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from chronofile.infra.cli.failures import sentence_of
-from chronofile.infra.memory import Progress
+from chronofile.infra.failures import sentence_of
+from chronofile.infra.progress import Progress
 
 if TYPE_CHECKING:
     from chronofile.infra.mcp.calls import Calls
@@ -82,8 +82,8 @@ class Follower:
             pages += 1
 
         self._calls.wait_until_none(GIVE_WAY_S)
-        for sentence in self._memory.catch_up(SLICE_S, Progress(applied=tick)):
-            self._complain(sentence)
+        if kept := self._memory.catch_up(SLICE_S, Progress(applied=tick)):
+            self._complain("; ".join(kept))
         return pages > 0
 
     def _embed(self) -> None:

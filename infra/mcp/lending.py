@@ -111,15 +111,9 @@ class Lender:
 
 def is_gone(error: Exception) -> bool:
     """Whether the database went away under a call, in its own words or in those of the libraries."""
-    import psycopg
+    from chronofile.infra.database_errors import named
 
-    if isinstance(error, DatabaseUnavailable):
-        return True
-    cause: object = getattr(error, "orig", error)
-    if not isinstance(cause, psycopg.OperationalError):
-        return False
-    # A connection that fails or breaks has no code; 08 and 57P are the server's words for the same.
-    return cause.sqlstate is None or cause.sqlstate.startswith(("08", "57P"))
+    return isinstance(error, DatabaseUnavailable) or isinstance(named(error), DatabaseUnavailable)
 
 
 def is_of_the_database(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from chronofile.domain import errors
 from chronofile.domain.identity import storable
 from chronofile.domain.times import UnreadableTime
-from chronofile.infra.cli.failures import is_expected, sentence_of
+from chronofile.infra.failures import is_expected, sentence_of
 from chronofile.infra.mcp.lending import Leaving, StillOpening, is_gone, is_of_the_database
 
 NEAREST_MAX = 5

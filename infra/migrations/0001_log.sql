@@ -62,14 +62,16 @@ CREATE TABLE log.source_names (
 );
 
 -- Which scope a directory is mapped to: decided in the append's transaction. A path is bytes: not all are UTF-8.
+-- A path may be longer than the 2,704 bytes that a B-tree takes, so here and below its digest is the key.
 CREATE TABLE log.directories (
-    directory bytea PRIMARY KEY,
+    directory bytea NOT NULL,
     scope text NOT NULL
 );
+CREATE UNIQUE INDEX directories_directory_idx ON log.directories (sha256(directory));
 
 -- A cache of what each file looked like when it was captured: spares reading what did not change.
 CREATE TABLE log.files (
-    path bytea PRIMARY KEY,
+    path bytea NOT NULL,
     root bytea,
     scope text NOT NULL,
     source text,
@@ -82,5 +84,8 @@ CREATE TABLE log.files (
     device numeric NOT NULL,
     outcome text NOT NULL
 );
+CREATE UNIQUE INDEX files_path_idx ON log.files (sha256(path));
+-- Finds what is below a folder; as much of a path as is sure to fit.
+CREATE INDEX files_beginning_idx ON log.files (substr(path, 1, 1024));
 CREATE INDEX files_content_idx ON log.files (content) WHERE content IS NOT NULL;
 CREATE INDEX files_source_idx ON log.files (source) WHERE source IS NOT NULL;

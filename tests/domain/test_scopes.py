@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronofile.domain.scopes import project_scope, scope_of
+from chronofile.domain.scopes import ALL, NAME_CHARS_MAX, is_scope_name, project_scope, scope_of
 
 MAPPED = {"/work": "project:work", "/work/api/deep": "project:deep", "/work/api": "project:api"}
 
@@ -75,3 +75,40 @@ def test_a_name_that_is_taken_is_numbered() -> None:
 @given(root=st.text(st.characters(exclude_categories=[])).map(lambda name: f"/{name}"))
 def test_every_folder_has_a_scope_whose_name_can_be_typed(root: str) -> None:
     assert re.fullmatch(r"project:[\w.-]+", project_scope(root, ()))
+    assert is_scope_name(project_scope(root, ()))
+
+
+def test_a_long_folder_s_scope_fits_also_when_it_is_numbered() -> None:
+    first = project_scope("/" + "x" * 255, ())
+
+    assert is_scope_name(first)
+    assert is_scope_name(project_scope("/" + "x" * 255, {first}))
+
+
+@pytest.mark.parametrize(
+    "name", ["global", "project:api", "person:mel", "grüezi 世界", "ALL of it", "x" * NAME_CHARS_MAX]
+)
+def test_a_scope_can_be_called_by_any_short_line(name: str) -> None:
+    assert is_scope_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "\u3000",
+        ALL,
+        " all ",
+        "a\nb",
+        "a\rb",
+        "a\tb",
+        "a\x85b",
+        "a\u2028b",
+        "a\0",
+        "\ud800",
+        "x" * 201,
+    ],
+)
+def test_a_scope_cannot_be_called_all_nor_by_what_is_no_short_line(name: str) -> None:
+    assert not is_scope_name(name)

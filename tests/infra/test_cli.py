@@ -7,8 +7,11 @@ import signal
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
+from chronofile.infra.embedded import start
 from tests.builders import turn_line
 from tests.infra.command_line import CommandLine, command_line
 
@@ -80,6 +83,27 @@ def test_a_missing_path_alone_still_prints_json(line: CommandLine) -> None:
 
     assert (ran.status, ran.json["rejected"][0]["reason"]) == (1, "missing")
     assert "named is missing" in ran.err
+
+
+def test_an_ingest_that_cannot_be_made_searchable_prints_its_report_and_fails(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with command_line(tmp_path_factory.mktemp("stopped")) as line:
+        line.write("notes/port.md", PORT)
+        assert line.run("status").status == 0
+        with start(line.home) as server, psycopg.connect(server.conninfo) as conn:
+            found = conn.execute("SELECT schemaname FROM pg_tables WHERE tablename = 'posting'").fetchone()
+            assert found is not None
+            conn.execute(SQL("ALTER TABLE {}.posting RENAME TO elsewhere").format(Identifier(found[0])))
+        ran = line.run("ingest", "notes", "--json")
+        shown = line.run("ingest", "notes")
+
+    assert ran.status == 1
+    assert (ran.json["revisions"], ran.json["passages"], ran.json["stopped"]) == (1, 1, True)
+    assert "lexical at position" in ran.json["note"]
+    assert "What was captured is kept, but not all of it is searchable yet." in ran.err
+    assert (shown.status, shown.err.count("lexical at position")) == (1, 1)
+    assert "1 passage in all" in shown.out
 
 
 def test_an_empty_folder_is_captured_as_nothing(line: CommandLine) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chronofile.infra import doctor
-from chronofile.infra.cli.failures import sentence_of
+from chronofile.infra.failures import sentence_of
 from chronofile.infra.reports import Finding
 from tests.builders import claude_line, write
 from tests.infra.command_line import CommandLine, command_line

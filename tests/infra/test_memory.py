@@ -32,6 +32,7 @@ from chronofile.infra.config import load
 from chronofile.infra.memory import Memory
 from chronofile.infra.models import LoadedModels
 from chronofile.infra.wiring import memory_of
+from chronofile.query import catalogue
 from chronofile.query.answer import Answer, as_json
 from tests.builders import add, repository, turn_line, write
 from tests.servers import Server, postmaster, postmaster_pid, temporary_folder
@@ -156,7 +157,7 @@ def test_by_itself_an_ingest_waits_for_few_vectors_and_names_the_command_for_man
     memory: Memory, tmp_path: Path
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("chronofile.infra.memory.AUTO_EMBED_MAX", 3)
+        patched.setattr("chronofile.infra.upkeep.AUTO_EMBED_MAX", 3)
         few = write(tmp_path / "few.turns.jsonl", *[turn_line(f"Few {n}", turn=str(n)) for n in range(2)])
         assert memory.ingest([few]).pending_vectors == 0
         many = [turn_line(f"Many {n}", turn=str(n), session="m") for n in range(3)]
@@ -430,17 +431,84 @@ def test_another_language_in_the_settings_is_told_while_the_old_one_goes_on(
         assert "harbours" in texts(answer)[0]
 
 
-def test_a_projection_that_another_version_built_is_waited_for_by_nobody(memory: Memory, notes: Path) -> None:
-    memory.ingest([notes])
+ALONE = "{}: not brought up to date here, another version of Chronofile built it"
+BUILT_ON_IT = "{}: not brought up to date here, it is built from passages"
+
+
+def built_by_another_version(memory: Memory, projection: str) -> None:
     with memory._parts.store.cursor() as cursor:
-        cursor.execute("UPDATE control.generation SET code_version = 99 WHERE projection = 'lexical'")
-    report = memory.ingest([add(notes, "More harbours.")])
-    lag = report.position - memory.status().projections["lexical"].position
+        cursor.execute("UPDATE control.generation SET code_version = 99 WHERE projection = %s", [projection])
+
+
+@pytest.mark.parametrize(
+    ("projection", "sentences"),
+    [
+        ("sources", [ALONE.format("sources")]),
+        ("passages", [ALONE.format("passages"), *map(BUILT_ON_IT.format, ("lexical", "instant", "vectors"))]),
+        ("lexical", [ALONE.format("lexical")]),
+        ("instant", [ALONE.format("instant")]),
+        ("vectors", [ALONE.format("vectors")]),
+    ],
+)
+@pytest.mark.parametrize("wait", ["words", "all"])
+def test_a_projection_that_another_version_built_is_waited_for_by_nobody_and_named(
+    memory: Memory, notes: Path, projection: str, sentences: list[str], wait: str
+) -> None:
+    memory.ingest([notes])
+    built_by_another_version(memory, projection)
+    report = memory.ingest([add(notes, "More harbours.")], wait=wait)
+    lag = report.position - memory.status().projections[projection].position
     assert lag > 0
+    assert [found for found in (report.note or "").split("; ") if "wait for" not in found] == sentences
+    assert not report.stopped
+    assert list(memory.status().notes) == sentences
     answer = memory.search("harbours")
-    assert answer.degraded == (f"log: {lag} events not applied yet",)
-    assert texts(answer) == ["Staging listens on port 5433.\n"]
-    assert memory.work(drain=True) == 0
+    assert list(answer.degraded[: len(sentences)]) == sentences
+    if projection != "vectors":
+        assert f"log: {lag} events not applied yet" in answer.degraded
+    assert len(answer.hits) == 1
+    memory.work(drain=True)
+
+
+def renamed(memory: Memory, projection: str, table: str, name: str) -> None:
+    schema = catalogue.serving(memory._parts.engine)[projection].schema
+    with memory._parts.store.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {schema}.{table} RENAME TO {name}".encode())
+
+
+def test_an_ingest_whose_projection_stops_reports_what_it_captured_and_why_it_is_not_searchable(
+    memory: Memory, notes: Path
+) -> None:
+    renamed(memory, "lexical", "posting", "elsewhere")
+    report = memory.ingest([notes])
+    assert (report.sources, report.revisions, report.passages) == (1, 1, 1)
+    assert report.position == memory.status().position > 0
+    assert (report.failed, report.stopped, report.unreadable) == (True, True, False)
+    assert "lexical at position" in (report.note or "")
+    renamed(memory, "lexical", "elsewhere", "posting")
+    again = memory.ingest([notes])
+    assert (again.unchanged, again.failed, again.note) == (1, False, None)
+    assert memory.search("port").matched
+
+
+def test_an_ingest_for_all_vectors_without_the_model_reports_what_it_captured(
+    memory: Memory, conninfo: str, home: Path, notes: Path
+) -> None:
+    with opened(conninfo, home, Counting(identity="word-hashes@17")) as other:
+        report = other.ingest([notes], wait="all")
+    assert (report.revisions, report.pending_vectors, report.failed) == (1, 1, True)
+    assert "word-hashes@17 instead of word-hashes@16" in (report.note or "")
+
+
+def test_the_catch_up_of_a_search_ends_soon_after_its_time_however_much_was_appended(
+    memory: Memory, tmp_path: Path
+) -> None:
+    for number in range(60):
+        write(tmp_path / "many" / f"{number}.md", f"The violin {number}.")
+    memory.ingest([tmp_path / "many"], wait="none")
+    assert memory.catch_up(0.0) == []
+    positions = [found.position for found in memory.status().projections.values()]
+    assert 0 < max(positions) <= 50 < memory.status().position
 
 
 def test_a_model_that_is_no_longer_the_same_is_never_asked(
@@ -453,7 +521,7 @@ def test_a_model_that_is_no_longer_the_same_is_never_asked(
         assert "word-hashes@17 instead of word-hashes@16" in answer.degraded[0]
         assert len(answer.hits) == 1
         report = other.ingest([add(notes, "More.")])
-        assert report.pending_vectors > 0
+        assert (report.pending_vectors or 0) > 0
         assert "word-hashes@17" in (report.note or "")
     assert changed.seen == []
 

@@ -400,6 +400,30 @@ class TestNames:
         path.rename(folder / "cafe.md")
         assert world.capture(folder).moved == 1
 
+    def test_a_path_and_a_repository_longer_than_an_index_takes_are_captured_moved_and_removed(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        # Random, since what compresses well would fit.
+        names = [os.urandom(110).hex() for _ in range(14)]
+        top = tmp_path / names[0]
+        folder = top.joinpath(*names[1:])
+        folder.mkdir(parents=True)
+        (folder / ".git").mkdir()
+        path, other = write(folder / "a.md", LONG), write(folder / "b.md", f"{LONG} Another.")
+        sibling = write(folder.with_name("sibling") / "c.md", f"{LONG} A third.")
+        assert len(os.fsencode(path)) > 2_704
+
+        assert world.capture(top).revisions == 3
+        assert world.capture(top).position == world.capture(top, again=True).position
+        assert world.rows("SELECT octet_length(directory) > 2704 FROM log.directories") == [(True,)]
+        path.rename(folder / "moved.md")
+        assert world.capture(top).moved == 1
+        other.unlink()
+        sibling.unlink()
+        assert world.capture(folder).removed == 1
+        assert world.capture(top).removed == 1
+        assert world.rows("SELECT count(*) FROM log.files") == [(1,)]
+
     def test_session_ids_and_scopes_with_nul_and_lone_surrogates_are_captured(
         self, world: World, tmp_path: Path
     ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chronofile.domain.events import DirectoryMapped, ScopeCreated, SourceRegistered
-from chronofile.ingest.placing import repository_root
+from chronofile.ingest.scan import repository_root
 from tests.builders import add, claude_line, repository, turn_line, write
 from tests.world import World
 

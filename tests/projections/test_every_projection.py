@@ -45,6 +45,12 @@ NAMES = ("sources", "passages", "lexical", "instant", "vectors")
 
 
 @pytest.fixture
+def conninfo(any_conninfo: str) -> str:
+    """All of this holds on both kinds of servers."""
+    return any_conninfo
+
+
+@pytest.fixture
 def lived(world: World, tmp_path: Path) -> World:
     live_through(world, tmp_path / "api")
     return world

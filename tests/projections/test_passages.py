@@ -11,13 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chronofile.domain.events import RevisionCaptured, SourceRemoved, SourceRescoped
+from chronofile.domain.events import (
+    DirectoryMapped,
+    RevisionCaptured,
+    ScopeCreated,
+    SourceMoved,
+    SourceRemoved,
+    SourceRescoped,
+)
 from chronofile.domain.turns import Part, PartType, Turn
 from chronofile.projections import drafts, runner
 from chronofile.projections.passages import SEQ_PER_TURN
 from chronofile.projections.projection import FOREVER
 from chronofile.projections.runner import Limits
-from tests.builders import add, claude_line, repository, revised, turn_line, write
+from tests.builders import OBSERVED_AT, add, claude_line, registered, repository, revised, turn_line, write
 from tests.projections.replays import begin_anew, live_through, replay, rows_of
 from tests.world import World
 
@@ -25,6 +32,9 @@ PARTS: tuple[PartType, ...] = ("text", "thinking", "tool_call", "tool_result", "
 LINES = st.lists(
     st.sampled_from(["# Title", "word " * 60, "", "def f():", "```", "- item", "é\u2028\x00"])
 ).map("\n".join)
+
+
+SECTIONS = "".join(f"## Part {n}\n\n" + f"Sentence {n} of it. " * 8 + "\n\n" for n in range(3))
 
 
 def texts(world: World, ended: int = FOREVER) -> list[str]:
@@ -176,8 +186,8 @@ class TestRevisions:
         world.catch_up()
 
         assert in_order(world) == ["Which port?", "I look.\n\nIt is 5432.", "Thanks."]
-        turns = world.rows("SELECT key, ordinal, native_ids FROM {passages}.turn ORDER BY ordinal")
-        assert [(ordinal, native) for _, ordinal, native in turns] == [
+        there = "SELECT ordinal, native_ids FROM {passages}.turn WHERE recorded_to = %s ORDER BY ordinal"
+        assert world.rows(there, FOREVER) == [
             (0, ["u-1"]),
             (1, ["u-2", "u-3"]),
             (2, ["u-4"]),
@@ -402,6 +412,120 @@ class TestWhatCannotBeRead:
         assert world.rows("SELECT native_ids FROM {passages}.turn") == [(["a\ufffd\ufffd"],)]
 
 
+class TestStrangersText:
+    """An index takes 2,704 bytes; whoever writes a transcript or names a folder is not asked to know that."""
+
+    def test_ids_types_and_names_of_any_length_stop_nothing(self, world: World, tmp_path: Path) -> None:
+        line = turn_line("one", turn=long(1), session=long(2), speaker=long(3), at=long(4))
+        turns = write(tmp_path / "t.turns.jsonl", line, turn_line("two", turn="2", session=long(2)))
+        claude = write(
+            tmp_path / "s.jsonl",
+            claude_line("three", uuid=long(5), session=long(6)),
+            claude_line("four", role="assistant", uuid="u-2", session=long(6), message_id=long(7)),
+            json.dumps({"type": long(8), "uuid": long(9), "sessionId": long(6)}),
+        )
+        world.capture(turns, claude)
+        world.catch_up(embed=True)
+        add(claude, claude_line("five", role="assistant", uuid=long(10), session=long(6), message_id=long(7)))
+        world.capture(turns, claude)
+
+        world.catch_up(embed=True)
+
+        assert sorted(texts(world)) == ["four\n\nfive", "one", "three", "two"]
+        keys = world.rows("SELECT convert_from(turn, 'UTF8') FROM {passages}.passage")
+        assert (long(1),) in keys
+        ((record, count),) = world.rows("SELECT record, count FROM {passages}.omission")
+        assert (record, count) == (f"unknown record: {long(8)}"[:200], 1)
+
+    def test_paths_of_any_length_stop_nothing(self, world: World) -> None:
+        root = "/" + "/".join(long(n)[:200] for n in range(19))
+        path, moved = f"{root}/one.md", f"{root}/two.md"
+        named = (root, path, moved, f"file://{path}", f"file://{moved}", "It.")
+        keys = {text: world.contents.text_key(text) for text in named}
+        mapped = DirectoryMapped(keys[root], OBSERVED_AT)
+        world.given("scope-long", ScopeCreated(OBSERVED_AT), mapped, texts=[root])
+        world.given(
+            "source-s",
+            registered(keys[f"file://{path}"], scope="long"),
+            revised(keys["It."], file=keys[path]),
+            SourceMoved(keys[f"file://{moved}"], keys[moved], keys[moved], "b", OBSERVED_AT),
+            texts=named,
+        )
+
+        world.catch_up()
+
+        assert places(world) == [(None, "two.md")]
+        files = world.rows("SELECT convert_from(path, 'UTF8') FROM {sources}.file ORDER BY path")
+        assert files == [(path,), (moved,)]
+        assert world.rows("SELECT convert_from(path, 'UTF8') FROM {sources}.directory") == [(root,)]
+
+
+class TestMoves:
+    def test_a_moved_file_has_its_new_topic_and_name_and_nothing_is_embedded_anew(
+        self, world: World, folder: Path
+    ) -> None:
+        body = f"# Top\n\n{'A sentence of it. ' * 60}\n\n## Inner\n\n{'Another one. ' * 60}\n"
+        path = write(folder / "old" / "a.md", body)
+        world.capture(folder)
+        world.catch_up(embed=True)
+        before, place = ids(world), places(world)
+        assert {topic for topic, _ in place} == {"old"}
+        vectors = world.rows("SELECT vector::text FROM {vectors}.vector ORDER BY passage_no")
+        (folder / "new").mkdir()
+        path = path.rename(folder / "new" / "b.md")
+        world.capture(folder)
+        (position,) = (r.position for r in world.store.after(0) if isinstance(r.event, SourceMoved))
+
+        world.catch_up()
+
+        assert places(world) == [("new", title.replace("old/a.md", "new/b.md")) for _, title in place]
+        assert places(world, position) == place
+        after = ids(world)
+        assert {text: found[1] for text, found in after.items()} == {
+            text: found[1] for text, found in before.items()
+        }
+        assert world.rows("SELECT count(*) FROM {vectors}.pending") == [(0,)]
+        there = "SELECT vector::text FROM {vectors}.vector WHERE recorded_to = %s ORDER BY passage_no"
+        assert world.rows(there, FOREVER) == vectors
+        assert "".join(in_order(world)) == path.read_text()
+
+    def test_a_file_that_is_moved_and_then_edited_has_one_topic(self, world: World, folder: Path) -> None:
+        path = write(folder / "old" / "a.md", SECTIONS)
+        world.capture(folder)
+        world.catch_up()
+        (folder / "new").mkdir()
+        path = path.rename(folder / "new" / "a.md")
+        world.capture(folder)
+        add(path, "## Last", "", "A last sentence of it.")
+        world.capture(folder)
+
+        world.catch_up()
+
+        assert {topic for topic, _ in places(world)} == {"new"}
+        assert {title.split(":")[0] for _, title in places(world)} == {"new/a.md"}
+
+    def test_a_directory_that_is_mapped_later_counts_for_the_whole_file_from_its_next_revision(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        path = write(tmp_path / "notes" / "deep" / "a.md", SECTIONS)
+        world.capture(path)
+        world.catch_up()
+        assert {title.split(":")[0] for _, title in places(world)} == {"a.md"}
+        root = str(tmp_path / "notes")
+        mapped = DirectoryMapped(world.contents.text_key(root), OBSERVED_AT)
+        world.given("scope-global", mapped, texts=[root])
+        write(path, "A line at the top.", "", SECTIONS)
+        world.capture(path)
+
+        world.catch_up()
+
+        assert {topic for topic, _ in places(world)} == {"deep"}
+        assert {title.split(":")[0] for _, title in places(world)} == {"deep/a.md"}
+        assert "".join(in_order(world)) == path.read_text()
+        empty = "SELECT count(*) FROM {passages}.occurrence WHERE recorded_from >= recorded_to"
+        assert world.rows(empty) == [(0,)]
+
+
 class TestPlaces:
     def test_the_topic_is_the_first_two_folders_below_the_mapped_root(
         self, world: World, folder: Path
@@ -467,6 +591,17 @@ class TestPlaces:
         )
         assert row[0][:5] == ("assistant", "Ann", "t", "text", "2023-05-08T10:00:00+02:00")
         assert row[0][6] is None
+
+
+def long(seed: int) -> str:
+    """Return 5,000 characters that no compression makes short enough for an index."""
+    return random.Random(seed).randbytes(2_500).hex()
+
+
+def places(world: World, ended: int = FOREVER) -> list[tuple[Any, ...]]:
+    """Return topic and title of the passages that are there, or those that ended at a position."""
+    columns = "SELECT topic, convert_from(title, 'UTF8') FROM {passages}.passage"
+    return world.rows(f"{columns} WHERE recorded_to = %s ORDER BY no", ended)
 
 
 def _alive(rows: list[tuple[Any, ...]], columns: list[str], position: int) -> list[tuple[Any, ...]]:

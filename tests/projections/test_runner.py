@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from chronofile.domain.envelope import Page, Recorded
 from chronofile.domain.errors import ProjectionStopped
@@ -172,10 +172,10 @@ def test_an_event_that_cannot_be_applied_stops_the_projection_there_and_no_other
         catch_up(ten, stopping, other, events=6)
 
     assert (stopped.value.projection, stopped.value.position) == ("counts", 8)
-    assert stopped.value.error == "NotLiked: number 8"
+    assert stopped.value.error == "NotLiked"
     assert positions(ten) == [*range(1, 8)]
     found = generation(ten)
-    assert (found.position, found.error_position, found.error) == (7, 8, "NotLiked: number 8")
+    assert (found.position, found.error_position, found.error) == (7, 8, "NotLiked")
     assert generation(ten, "passages").position == 10
 
     assert catch_up(ten, counting())
@@ -213,6 +213,64 @@ def test_a_database_that_is_away_is_no_fault_of_an_event(ten: World) -> None:
     assert catch_up(ten, counting())
 
 
+@pytest.mark.parametrize("code", ["08006", "57P03", "40001", "40P01", "53100", "53200", "55P03"])
+def test_a_database_that_is_busy_or_full_is_no_fault_of_an_event(ten: World, code: str) -> None:
+    control.ensure(ten.engine, [counting()])
+
+    with pytest.raises(DBAPIError):
+        catch_up(ten, replace(counting(), apply=raising(code)))
+
+    assert generation(ten).error is None
+    assert catch_up(ten, counting())
+
+
+def test_a_row_that_is_too_long_is_the_events_fault_though_it_comes_as_an_error_of_operation(
+    ten: World,
+) -> None:
+    control.ensure(ten.engine, [counting()])
+
+    with pytest.raises(ProjectionStopped) as stopped:
+        catch_up(ten, replace(counting(), apply=raising("54000")))
+
+    assert isinstance(stopped.value.__cause__, OperationalError)
+    assert generation(ten).error == "ProgramLimitExceeded 54000"
+    assert generation(ten).error_position == 1
+
+
+def test_a_statement_that_the_driver_refuses_to_send_is_the_events_fault(ten: World) -> None:
+    def apply(conn: sa.Connection, page: Page) -> None:
+        conn.execute(sa.select(1).where(sa.literal(1).in_(range(70_000))))
+
+    control.ensure(ten.engine, [counting()])
+
+    with pytest.raises(ProjectionStopped):
+        catch_up(ten, replace(counting(), apply=apply), events=2)
+
+    assert generation(ten).error == "OperationalError"
+
+
+def test_what_is_kept_of_an_error_quotes_nobody(ten: World) -> None:
+    def apply(conn: sa.Connection, page: Page) -> None:
+        conn.execute(sa.select(sa.cast("a secret of somebody's", sa.Integer)))
+
+    control.ensure(ten.engine, [counting()])
+
+    with pytest.raises(ProjectionStopped) as stopped:
+        catch_up(ten, replace(counting(), apply=apply))
+
+    assert generation(ten).error == "InvalidTextRepresentation 22P02"
+    assert str(stopped.value).endswith("(counts at position 1: InvalidTextRepresentation 22P02)")
+
+
+def raising(code: str) -> Callable[[sa.Connection, Page], None]:
+    """Return what makes the database raise an error with a code."""
+
+    def apply(conn: sa.Connection, page: Page) -> None:
+        conn.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$")
+
+    return apply
+
+
 def test_the_deadline_ends_it_after_a_page(ten: World) -> None:
     projection = counting()
     control.ensure(ten.engine, [projection])
@@ -220,24 +278,6 @@ def test_the_deadline_ends_it_after_a_page(ten: World) -> None:
     assert not catch_up(ten, projection, events=4, deadline_s=time.monotonic() - 1)
 
     assert positions(ten) == [1, 2, 3, 4]
-
-
-def test_following_catches_up_at_each_wake_up_until_it_is_to_stop(ten: World) -> None:
-    projection = counting()
-    control.ensure(ten.engine, [projection])
-    seen: list[list[int]] = []
-
-    def wakeups() -> Iterator[None]:
-        yield
-        seen.append(positions(ten))
-        ten.given("batch-b", *many(1))
-        yield
-        seen.append(positions(ten))
-        yield
-
-    runner.follow(ten.engine, ten.store, [projection], wakeups(), lambda: len(seen) == 2)
-
-    assert [len(found) for found in seen] == [10, 11]
 
 
 def test_two_processes_that_start_at_once_make_one_generation(world: World) -> None:

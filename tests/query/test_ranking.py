@@ -307,7 +307,16 @@ def test_the_unseen_share_is_the_weight_of_the_words_that_no_passage_has() -> No
 
 def test_the_features_take_the_instant_vectors_of_passages_that_wait_for_another() -> None:
     found = candidates([1, 1], [0.4, NAN], instant=[0.9, 0.6])
-    features = features_of(found, rank(found, floats(0.2, 0.3)), unseen=0.25, passages=2)
+    ranked = rank(found, floats(0.2, 0.3))
+    features = features_of(found, ranked, unseen=0.25, passages=2, eligible=np.array([True, True]))
+
+    assert features == Features(0.4, 0.6, 0.3, 0.25, 2)
+
+
+def test_the_features_leave_out_what_can_be_no_hit() -> None:
+    found = candidates([1, 1, 1], [0.4, NAN, 0.9], instant=[0.9, 0.6, 0.9])
+    ranked = rank(found, floats(0.2, 0.3, 0.8))
+    features = features_of(found, ranked, unseen=0.25, passages=2, eligible=np.array([True, True, False]))
 
     assert features == Features(0.4, 0.6, 0.3, 0.25, 2)
 

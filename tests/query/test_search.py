@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,23 @@ def test_as_of_any_position_a_search_gives_what_a_store_replayed_up_to_there_giv
         assert answer.as_of == position
 
 
+def test_as_of_before_a_turn_went_on_a_hit_names_only_the_records_that_were_there(
+    world: World, tmp_path: Path
+) -> None:
+    long = [f"The violin is {word}." for word in WORDS for _ in range(20)]
+    path = write(
+        tmp_path / "s.jsonl",
+        claude_line("\n\n".join(long), role="assistant", uuid="u-2", message_id="m"),
+    )
+    before = world.capture(path).position
+    add(path, claude_line("And the lantern?", role="assistant", uuid="u-3", message_id="m"))
+    world.capture(path)
+    world.catch_up()
+
+    assert {hit.turns for hit in ask(world, "violin", as_of=before).hits} == {("u-2",)}
+    assert {hit.turns for hit in ask(world, "violin").hits} == {("u-2", "u-3")}
+
+
 def test_as_of_any_position_words_and_instant_vectors_alone_give_the_same_too(
     world: World, tmp_path: Path
 ) -> None:
@@ -439,6 +457,83 @@ def test_without_a_generation_of_vectors_the_other_legs_answer(attic: World) -> 
     assert answer.degraded == ("vectors: none are kept",)
     assert answer.hits[0].stages is not None
     assert answer.hits[0].stages["dense"].model is None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTable:
+    """The static vectors under another identity, as another table would have."""
+
+    dimension: int = 256
+    identity: str = "static-other@256"
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return static_vectors().tokens(texts)
+
+    def pool(self, tokens: Sequence[Sequence[int]]) -> Any:
+        return -static_vectors().pool(tokens)
+
+    def rows(self, tokens: Sequence[int]) -> Any:
+        return -static_vectors().rows(tokens)
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+def test_another_static_table_than_the_one_that_was_indexed_with_scores_nothing(
+    attic: World, *, embedded: bool
+) -> None:
+    attic.catch_up(embed=embedded)
+    models = Models(OtherTable(), lambda configuration: attic.embedder)
+    question = Question("Which port does staging use?", Filters(), AT, explain=True)
+    answer = search(attic.engine, models, question, attic.store.position())
+
+    kept = static_vectors().identity
+    assert answer.degraded[0] == f"instant: static-other@256 instead of {kept}"
+    assert texts(answer) == ["The staging server listens on port 5433."]
+    stages = answer.hits[0].stages
+    assert stages is not None
+    assert (stages["instant"].score, stages["late"].score) == (None, None)
+    assert stages["lexical"].score is not None
+
+
+def test_what_a_filter_excludes_does_not_make_a_question_matched(world: World, tmp_path: Path) -> None:
+    talk = [
+        turn_line("The violin lantern is in the copper basket.", turn="1", speaker="Ann"),
+        turn_line("Hm.", turn="2", speaker="Cleo"),
+        turn_line("Fine.", turn="3", speaker="Bob"),
+        *lines_of([f"Pepper {number}" for number in range(20)], session="z", speaker="Bob"),
+    ]
+    world.capture(write(tmp_path / "a.turns.jsonl", *talk))
+    world.catch_up()
+
+    question = "The violin lantern is in the copper basket."
+    assert ask(world, question, speaker="Ann").matched
+    answer = ask(world, question, speaker="Bob", limit=100)
+    assert len(answer.hits) == 21
+    assert not answer.matched
+
+
+def test_an_answer_is_no_newer_than_the_catalogue_of_sources_that_its_hits_name(attic: World) -> None:
+    with attic.engine.begin() as conn:
+        behind = sa.update(control.generation).where(control.generation.c.projection == "sources")
+        conn.execute(behind.values(position=1))
+
+    assert ask(attic, "port").position == 1
+
+
+def test_a_search_answers_the_same_on_every_server(any_postgres: Server, home: Path, tmp_path: Path) -> None:
+    with opened(any_postgres, home) as world:
+        write(tmp_path / "notes" / "ports.md", "Staging listens on port 5433.")
+        said = ["Where is the violin?", "In the attic, Ann.", "And the lantern?"]
+        write(tmp_path / "notes" / "a.turns.jsonl", *lines_of(said, speaker="Ann"))
+        world.capture(tmp_path / "notes")
+        world.catch_up(embed=True)
+
+        answer = ask(world, "Which port does staging listen on?", explain=True)
+        assert (texts(answer)[0], answer.matched) == ("Staging listens on port 5433.\n", True)
+        assert answer.hits[0].stages is not None
+        assert {"dense", "lexical", "instant", "late", "final"} <= set(answer.hits[0].stages)
+        assert texts(ask(world, "violin", speaker="ann", limit=1)) == ["Where is the violin?"]
+        assert texts(ask(world, "port", topic="notes")) != []
+        assert ask(world, "port", as_of=0).hits == ()
 
 
 def test_a_log_that_is_ahead_of_the_projections_is_told(attic: World) -> None:

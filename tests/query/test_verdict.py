@@ -60,7 +60,7 @@ def answer(texts: Sequence[str], question: str) -> tuple[str, bool]:
     late = read_closely(found, Reading(indexes, Tokens(ids, flat.starts), rows, STATIC.rows(asked), weights))
     ranked = rank(found, late)
     best = int(ranked.order[0])
-    return texts[best], matched(features_of(found, ranked, unseen_share(df, n), n))[0]
+    return texts[best], matched(features_of(found, ranked, unseen_share(df, n), n, ~no))[0]
 
 
 def words(

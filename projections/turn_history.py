@@ -1,0 +1,72 @@
+"""The turns as of every position: under which ids and where in its source each one stood, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from chronofile.domain.identity import storable
+from chronofile.domain.turns import Turn
+from chronofile.projections.bulk import among, copy_rows, end_rows
+from chronofile.projections.passages import turn
+from chronofile.projections.projection import FOREVER, fingerprint
+
+Row = dict[str, Any]
+
+
+class TurnHistory:
+    """Loads the turns of a page's sources as they come, and writes what changed at the end."""
+
+    def __init__(self, conn: sa.Connection, after: int) -> None:
+        """`after` is where the page begins: rows from there and before are stored already."""
+        self._conn, self._after = conn, after
+        self._new: set[str] = set()
+        self._here: dict[str, dict[str, Row | None]] = {}
+        self._begun: list[Row] = []
+        self._ended: list[tuple[str, bytes, int, int]] = []
+
+    def is_new(self, source: str) -> None:
+        """A source that this page registers has nothing in the table: spare the look."""
+        self._new.add(source)
+
+    def note(self, source: str, turns: Sequence[tuple[Turn, int]], position: int) -> None:
+        """Note turns with their ordinals; one that is as it was before goes on."""
+        here = self._load(source, [said.key for said, _ in turns])
+        for said, ordinal in turns:
+            now = {"ordinal": ordinal, "native_ids": [storable(native) for native in said.native_ids]}
+            row = here.get(said.key)
+            if row is not None and row["recorded_from"] == position:
+                row |= now
+            elif row is None or any(row[name] != value for name, value in now.items()):
+                self._end(row, position)
+                here[said.key] = self._begin(source, said.key, now, position)
+
+    def flush(self) -> None:
+        end_rows(self._conn, turn, ["source", "key_hash", "recorded_from"], self._ended)
+        names = turn.columns.keys()
+        copy_rows(self._conn, turn, [[row[name] for name in names] for row in self._begun])
+
+    def _begin(self, source: str, key: str, now: Row, position: int) -> Row:
+        hashed = fingerprint(key)
+        row = {"source": source, "key_hash": hashed, "key": key, **now, "recorded_from": position}
+        self._begun.append(row | {"recorded_to": FOREVER})
+        return self._begun[-1]
+
+    def _end(self, row: Row | None, position: int) -> None:
+        if row is not None and row["recorded_from"] <= self._after:
+            self._ended.append((row["source"], row["key_hash"], row["recorded_from"], position))
+        elif row is not None:
+            row["recorded_to"] = position
+
+    def _load(self, source: str, keys: Sequence[str]) -> dict[str, Row | None]:
+        here = self._here.setdefault(source, {})
+        missing = [key for key in keys if key not in here]
+        if missing and source not in self._new:
+            here |= dict.fromkeys(missing)
+            wanted = among(turn.c.key_hash, [fingerprint(key) for key in missing])
+            query = sa.select(turn).where(turn.c.source == source, wanted, turn.c.recorded_to == FOREVER)
+            for row in self._conn.execute(query).mappings():
+                here[row["key"]] = dict(row)
+        return here
