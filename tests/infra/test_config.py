@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from chronofile.domain.errors import ChronofileError
-from chronofile.infra.cli.failures import masked
 from chronofile.infra.config import BadSetting, UnknownSetting, load
 from chronofile.infra.embedders.errors import UnknownEmbedder
+from chronofile.infra.failures import masked
 from chronofile.projections.words import UnknownLanguage
 from tests.infra.command_line import CommandLine
 
