@@ -192,6 +192,7 @@ def candidates_of(
         place[scope.previous[indexes]], place[scope.following[indexes]], scope.group[indexes],
         np.array([p.text.rstrip().endswith("?") for p in chosen]), np.array([p.speaker == named is not None for p in chosen]),
         np.array([p.role == "user" and asks_of_self(question) for p in chosen]),
+        np.zeros(len(chosen), dtype=np.bool_), np.zeros(len(chosen)), np.zeros(len(chosen)),
     )  # fmt: skip
 
 

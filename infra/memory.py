@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
-from chronofile.domain.errors import BadRequest, ChronofileError
+from chronofile.domain.errors import BadRequest, ChronofileError, DatabaseUnavailable
 from chronofile.domain.identity import storable
 from chronofile.infra import logs, upkeep
 from chronofile.infra.database_errors import naming_database_errors
@@ -38,12 +38,17 @@ SEARCH_CATCH_UP_S = 0.2
 log = structlog.get_logger(__name__)
 
 
+class MemoryClosed(DatabaseUnavailable):
+    """This memory was closed; a new one can be opened in its place."""
+
+
 class Memory:
     """One home, open: capture, search, look. A context manager; closing it stops the database if it is the last."""
 
     def __init__(self, parts: Parts, caller: str) -> None:
         logs.adopt()
-        self._parts, self._caller = parts, caller
+        self._held, self._caller = parts, caller
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -54,12 +59,13 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database. Closing again does nothing."""
-        self._parts.close()
+        """Let go of the database. Closing again does nothing; every other call then raises MemoryClosed."""
+        self._is_closed = True
+        self._held.close()
 
     @property
     def config(self) -> Config:
-        return self._parts.config
+        return self._held.config
 
     @naming_database_errors()
     def ingest(
@@ -98,9 +104,10 @@ class Memory:
         captured = capture.run(request)
         log.info("captured", batch=captured.batch, revisions=captured.revisions, position=captured.position)
         outcome = Outcome()
-        if wait != "none" and not dry_run:
+        waited = wait != "none" and not dry_run
+        if waited:
             outcome = upkeep.make_searchable(self._parts, wait, captured.position, progress)
-        return self._report(captured, outcome)
+        return self._report(captured, outcome, waited=waited)
 
     def search(
         self,
@@ -156,6 +163,11 @@ class Memory:
         )
 
     @naming_database_errors()
+    def turns(self, identifier: str) -> list[catalogue.Said]:
+        """Return the turns of the source that a passage is from; a file is one. Raises UnknownPassage."""
+        return catalogue.turns(self._parts.engine, storable(identifier) or "")
+
+    @naming_database_errors()
     def sources(self, scope: str | None = None) -> list[catalogue.SourceEntry]:
         """Return every source that was ever seen, with what went wrong."""
         self.catch_up(SEARCH_CATCH_UP_S)
@@ -195,6 +207,7 @@ class Memory:
             database=DatabaseStatus("external" if folder is None else "embedded", folder),
             sources=counts.sources,
             rejected=counts.rejected,
+            omissions=counts.omissions,
             home=str(self._parts.config.home),
             version=__version__,
             notes=(*self._parts.notes, *upkeep.left_alone(self._parts).values()),
@@ -235,13 +248,19 @@ class Memory:
         """Return the scopes that belong to a directory, None where none does."""
         return catalogue.scopes_for(self._parts.engine, str(directory))
 
-    def _report(self, captured: Captured, outcome: Outcome) -> IngestReport:
+    @property
+    def _parts(self) -> Parts:
+        if self._is_closed:
+            raise MemoryClosed
+        return self._held
+
+    def _report(self, captured: Captured, outcome: Outcome, *, waited: bool) -> IngestReport:
         try:
             with naming_database_errors():
                 counts = catalogue.counts(self._parts.engine)
         except ChronofileError as error:
             return IngestReport.of(captured, None, outcome.note or str(error), stopped=True)
-        return IngestReport.of(captured, counts, outcome.note, stopped=outcome.stopped)
+        return IngestReport.of(captured, counts, outcome.note, stopped=outcome.stopped, waited=waited)
 
     def _question(self, query: str, fields: Mapping[str, Any]) -> Question:
         here = working_directory()

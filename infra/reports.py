@@ -43,6 +43,8 @@ class IngestReport:
     """Bytes of last lines that are not complete yet; they are captured when they are."""
     read_bytes: int
     passages: int | None
+    unread_records: int | None
+    """How many records of the whole memory gave no turn; None where it was not waited for, or cannot be counted."""
     note: str | None = None
     """What is left to do, or what keeps the captured from becoming searchable."""
     stopped: bool = False
@@ -50,9 +52,18 @@ class IngestReport:
 
     @classmethod
     def of(
-        cls, captured: Captured, counts: Counts | None, note: str | None, *, stopped: bool = False
+        cls,
+        captured: Captured,
+        counts: Counts | None,
+        note: str | None,
+        *,
+        stopped: bool = False,
+        waited: bool = True,
     ) -> Self:
-        """Return the report of a run, with what the memory holds after it, if that is known."""
+        """Return the report of a run, with what the memory holds after it, if that is known.
+
+        `waited` is whether the capture was read into passages before it was counted.
+        """
         return cls(
             batch=captured.batch,
             sources=len(captured.sources),
@@ -71,6 +82,7 @@ class IngestReport:
             waiting_bytes=captured.waiting_bytes,
             read_bytes=captured.read_bytes,
             passages=None if counts is None else counts.passages,
+            unread_records=counts.omissions if counts is not None and waited else None,
             note=note,
             stopped=stopped,
         )
@@ -110,6 +122,7 @@ class Status:
     database: DatabaseStatus
     sources: int
     rejected: int
+    omissions: int
     home: str
     version: str
     notes: tuple[str, ...] = ()

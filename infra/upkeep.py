@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from chronofile.domain.errors import ChronofileError, ProjectionStopped
+from chronofile.domain.wording import counted
 from chronofile.infra.database_errors import naming_database_errors
 from chronofile.infra.failures import is_expected, sentence_of
 from chronofile.projections import control, embedding, runner
@@ -117,7 +118,8 @@ def _made_searchable(parts: Parts, wait: str, position: int, progress: Progress)
     waiting = _backlog(parts)
     if wait == "words" or (wait == "auto" and waiting >= AUTO_EMBED_MAX):
         if waiting:
-            notes.append(f"{waiting} passages wait for their vectors: chronofile worker --drain")
+            wait_for = "waits for its" if waiting == 1 else "wait for their"
+            notes.append(f"{counted(waiting, 'passage')} {wait_for} vectors: chronofile worker --drain")
         return Outcome("; ".join(notes) or None)
     try:
         while _backlog(parts):

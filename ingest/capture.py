@@ -117,7 +117,6 @@ class Capture:
             if looked is None:
                 continue
             captured.waiting_bytes += looked.waiting_bytes
-            captured.read_bytes += looked.fingerprint.size
             self._tick(found.path, captured)
             group.append(looked)
             size += min(looked.fingerprint.size, GROUP_BYTES_MAX)
@@ -175,6 +174,8 @@ class Capture:
                 captured.rejected.append(error.rejected)
                 return None
             looked = rejected_file(found, fingerprint, error.rejected)
+        else:
+            captured.read_bytes += looked.fingerprint.size
         if looked.rejected is not None:
             captured.rejected.append(looked.rejected)
         captured.rejected += looked.left_out

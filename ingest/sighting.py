@@ -15,6 +15,7 @@ from chronofile.domain.identity import digest, storable
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.scopes import is_scope_name
 from chronofile.domain.times import iso
+from chronofile.domain.wording import counted
 from chronofile.ingest.encodings import text_encoding
 from chronofile.ingest.reading import (
     PLAIN_BYTES_MAX,
@@ -234,9 +235,9 @@ def _turns(found: Found) -> Looked:
         sightings.append(_session(found, scope, session, content))
     left_out: list[Rejected] = []
     if parted.unreadable:
-        left_out.append(Rejected(found.path, "not-turns", f"{parted.unreadable} lines"))
+        left_out.append(Rejected(found.path, "not-turns", counted(parted.unreadable, "line")))
     if parted.misnamed:
-        left_out.append(Rejected(found.path, "scope-name", f"{parted.misnamed} lines"))
+        left_out.append(Rejected(found.path, "scope-name", counted(parted.misnamed, "line")))
     return Looked(
         found,
         fingerprint,

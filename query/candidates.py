@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from chronofile.projections.passages import occurrence, passage
 from chronofile.projections.projection import alive
+from chronofile.query.identifiers import identifiers, standing
 from chronofile.query.people import asks_of_self, named_person
 from chronofile.query.question import Within, one_of
 from chronofile.query.scores import Ints
@@ -37,6 +38,9 @@ class Pool:
     asks: NDArray[np.bool_]
     named: NDArray[np.bool_]
     self_said: NDArray[np.bool_]
+    of_file: NDArray[np.bool_]
+    standing: NDArray[np.float64]
+    """Shape (n, 2): the shares of the question's identifiers that stand whole in the passage, and that it defines."""
     spans: tuple[Hashable, ...]
     """Equal for two passages that are the same words of the same turn at the same time, in whichever file.
 
@@ -50,7 +54,8 @@ def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int
     numbers = tuple(dict.fromkeys([*found, *(no for chain in links.values() for no in chain if no)]))
     index = {number: i for i, number in enumerate(numbers)}
     previous, following = _chains(links, index)
-    rows = {row.no: row for row in conn.execute(_facts(within, numbers)).all()}
+    names = identifiers(question)
+    rows = {row.no: row for row in conn.execute(_facts(within, numbers, with_text=bool(names))).all()}
     sources: dict[str, int] = {}
     about_asker = asks_of_self(question)
     speakers = [row.speaker for row in rows.values() if row.speaker]
@@ -65,6 +70,8 @@ def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int
         asks=np.array([_asks(row.tail) for row in ordered], dtype=np.bool_),
         named=np.array([person is not None and row.speaker == person for row in ordered], dtype=np.bool_),
         self_said=np.array([about_asker and row.role == USER for row in ordered], dtype=np.bool_),
+        of_file=np.array([row.turn is None for row in ordered], dtype=np.bool_),
+        standing=np.array([standing(names, row.text if names else "") for row in ordered]),
         spans=tuple(
             row.no if row.turn is None or row.event_time is None else (row.turn, row.event_time, row.digest)
             for row in ordered
@@ -112,10 +119,12 @@ def _chains(links: dict[int, list[int | None]], index: dict[int, int]) -> tuple[
     return previous, following
 
 
-def _facts(within: Within, numbers: Sequence[int]) -> sa.Select[*tuple[Any, ...]]:
+def _facts(within: Within, numbers: Sequence[int], *, with_text: bool) -> sa.Select[*tuple[Any, ...]]:
     text = sa.type_coerce(passage.c.text, sa.LargeBinary)
     size = sa.func.octet_length(text)
+    columns = [passage.c.text] if with_text else []
     return sa.select(
+        *columns,
         passage.c.no,
         passage.c.source,
         passage.c.role,

@@ -16,7 +16,7 @@ from chronofile.domain.scopes import GLOBAL, scope_of
 from chronofile.domain.turns import PART_SEPARATOR
 from chronofile.projections import control, embedding, passages, sources, vectors
 from chronofile.projections.control import Generation
-from chronofile.projections.passages import failure, occurrence, passage
+from chronofile.projections.passages import failure, occurrence, omission, passage
 from chronofile.projections.projection import FOREVER, alive
 from chronofile.query import legs
 from chronofile.query.answer import Context
@@ -40,6 +40,18 @@ class SourceEntry:
     captured_at: datetime | None
     state: str
     failure: str | None
+    omissions: dict[str, int]
+    """Records that gave no turn, and bytes that gave no text, counted by what they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The whole text of one turn, who said it and when; a file has one, which nobody said."""
+
+    text: str
+    role: str | None
+    speaker: str | None
+    event_time: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ class Counts:
     pending_vectors: int
     sources: int
     rejected: int
+    omissions: int
     bytes: dict[str, int]
 
 
@@ -82,10 +95,7 @@ def get(
     A passage that is over is shown among those that were there when it last was. Raises UnknownPassage.
     """
     with _reading(engine) as conn:
-        last = sa.select(passage).where(passage.c.id == identifier).order_by(passage.c.no.desc()).limit(1)
-        row = conn.execute(last).first()
-        if row is None:
-            raise UnknownPassage(f"({identifier})")
+        row = _last(conn, identifier)
         position = row.recorded_to - 1
         seq = sa.select(occurrence.c.seq).where(
             occurrence.c.passage_no == row.no, alive(occurrence, position)
@@ -100,6 +110,13 @@ def get(
     return Context(found[at_index], tuple(found[:at_index]), tuple(found[at_index + 1 :]), text)
 
 
+def turns(engine: sa.Engine, identifier: str) -> list[Said]:
+    """Return the turns of a passage's source, as they were when it last was there. Raises UnknownPassage."""
+    with _reading(engine) as conn:
+        row = _last(conn, identifier)
+        return _turns(conn, row.source, row.recorded_to - 1)
+
+
 def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceEntry]:
     """Return every source, by scope and URI."""
     with _reading(engine) as conn:
@@ -109,6 +126,9 @@ def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceE
         failed = {
             row.source: row.reason for row in conn.execute(sa.select(failure).order_by(failure.c.revision))
         }
+        omitted: dict[str, dict[str, int]] = {}
+        for row in conn.execute(sa.select(omission).order_by(omission.c.record)):
+            omitted.setdefault(row.source, {})[row.record] = row._mapping[omission.c["count"]]
         query = sa.select(sources.source).order_by(sources.source.c.scope, sources.source.c.uri)
         if scope is not None:
             query = query.where(sources.source.c.scope == scope)
@@ -125,6 +145,7 @@ def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceE
                 captured_at=row.captured_at,
                 state=row.state,
                 failure=failed.get(row.id) or row.rejection,
+                omissions=omitted.get(row.id, {}),
             )
             for row in conn.execute(query)
         ]
@@ -208,6 +229,7 @@ def counts(engine: sa.Engine) -> Counts:
             pending_vectors=0 if tables is None else embedding.pending(conn, standing),
             sources=_count(conn, entries.c.state == "captured", entries),
             rejected=_count(conn, entries.c.rejection.is_not(None), entries),
+            omissions=int(conn.scalar(sa.select(sa.func.sum(omission.c["count"]))) or 0),
             bytes={name: int(size) for name, size in conn.execute(by_scope.group_by(entries.c.scope))},
         )
 
@@ -240,16 +262,31 @@ def _beside(
     return found if after else found[::-1]
 
 
+def _last(conn: sa.Connection, identifier: str) -> sa.Row[Any]:
+    last = sa.select(passage).where(passage.c.id == identifier).order_by(passage.c.no.desc()).limit(1)
+    row = conn.execute(last).first()
+    if row is None:
+        raise UnknownPassage(f"({identifier})")
+    return row
+
+
 def _whole(conn: sa.Connection, source: str, position: int) -> str:
     """Return a file's text, or a session's turns with a blank line between two of them."""
+    return PART_SEPARATOR.join(said.text for said in _turns(conn, source, position))
+
+
+def _turns(conn: sa.Connection, source: str, position: int) -> list[Said]:
     query = (
-        sa.select(passage.c.turn, passage.c.text)
+        sa.select(passage.c.turn, passage.c.text, passage.c.role, passage.c.speaker, passage.c.event_time)
         .join(occurrence, occurrence.c.passage_no == passage.c.no)
         .where(occurrence.c.source == source, alive(occurrence, position))
         .order_by(occurrence.c.seq)
     )
-    turns = groupby(conn.execute(query).all(), key=lambda row: row.turn)
-    return PART_SEPARATOR.join("".join(row.text for row in rows) for _, rows in turns)
+    by_turn = [list(rows) for _, rows in groupby(conn.execute(query).all(), key=lambda row: row.turn)]
+    return [
+        Said("".join(row.text for row in rows), rows[0].role, rows[0].speaker, rows[0].event_time)
+        for rows in by_turn
+    ]
 
 
 def _count(conn: sa.Connection, condition: sa.ColumnElement[bool], table: sa.Table) -> int:

@@ -22,7 +22,9 @@ class Weights:
     """What each stage counts, in standard deviations of the mixed legs; benchmarks/fit_ranking.py fitted them.
 
     `dense` and `instant` are the shares of a vector leg against the lexical one, `late` is for one tenth
-    of the question's weight answered more than by the average candidate that was read.
+    of the question's weight answered more than by the average candidate that was read. The last three are
+    for code and were set by hand on the names of a large package: what neighbours and source count for a
+    passage of a file, and what the question's identifiers add where they stand whole and are defined.
     """
 
     dense: float = 0.7
@@ -37,6 +39,9 @@ class Weights:
     group: float = 0.5
     person: float = 1.0
     self_said: float = 0.5
+    file_context: float = 1 / 3
+    literal: float = 4.0
+    defines: float = 3.0
 
 
 FITTED = Weights()
@@ -51,6 +56,8 @@ class Candidates:
     indexes into the candidates, -1 where there is none among them; `group` numbers their sources (or
     sessions); `asks` says that the text ends with a question mark, `named` that it was spoken by the
     one person whom the question names, `self_said` that its role is user and the question is about the asker.
+    `of_file` says that it is no turn; `literal` and `defines` are the shares of the question's identifiers
+    that stand whole in it, and that it defines.
     """
 
     lexical: Floats
@@ -65,6 +72,9 @@ class Candidates:
     asks: NDArray[np.bool_]
     named: NDArray[np.bool_]
     self_said: NDArray[np.bool_]
+    of_file: NDArray[np.bool_]
+    literal: Floats
+    defines: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ def rank(candidates: Candidates, late: Floats | None = None, weights: Weights = 
 
     evidence = mixed + late * LATE_SCALE * (late interaction - its mean over those read) + asks;
     final = evidence + the neighbours' evidence, weighted + group * the mean of the source's three best
-    + person + self_said. A candidate that was not read counts as the average one that was. Ties keep their order.
+    + person + self_said + literal + defines; for files neighbours and source count less. A candidate that was not read counts as the average one that was. Ties keep their order.
     """
     lexical, dense, instant = standardised(candidates)
     mixed = mix(lexical, dense, instant, weights)
@@ -167,8 +177,9 @@ def rank(candidates: Candidates, late: Floats | None = None, weights: Weights = 
         evidence = evidence + LATE_SCALE * weights.late * np.nan_to_num(late - np.nanmean(late))
     context = neighbours_evidence(evidence, candidates.previous, candidates.following, weights)
     group = group_evidence(evidence, candidates.group)
-    final = evidence + context + weights.group * group + weights.person * candidates.named
-    final = final + weights.self_said * candidates.self_said
+    around = (context + weights.group * group) * np.where(candidates.of_file, weights.file_context, 1.0)
+    final = evidence + around + weights.person * candidates.named + weights.self_said * candidates.self_said
+    final = final + weights.literal * candidates.literal + weights.defines * candidates.defines
     return Ranked(lexical, dense, instant, mixed, late, context, group, final, best_first(final))
 
 

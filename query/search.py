@@ -22,6 +22,7 @@ from chronofile.query import candidates, legs
 from chronofile.query.answer import Answer, Hit, Stage
 from chronofile.query.candidates import Pool
 from chronofile.query.hits import hits
+from chronofile.query.identifiers import looks_up
 from chronofile.query.interaction import Tokens, token_weights
 from chronofile.query.question import Question, Within, require_scopes, within
 from chronofile.query.ranking import Candidates, Ranked, Reading, rank, read_closely, worth_reading
@@ -137,17 +138,16 @@ def _found(
     features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n, pool.eligible)
     chosen = order[: question.limit]
     stages = {pool.numbers[i]: _stages(ranked, i, serving) for i in chosen} if question.explain else None
-    return _Found(
-        hits(
-            conn,
-            [pool.numbers[i] for i in chosen],
-            position=where.position,
-            at=question.at,
-            scores={pool.numbers[i]: float(ranked.final[i]) for i in chosen},
-            stages=stages,
-        ),
-        matched=bool(order) and matched(features)[0],
+    loaded = hits(
+        conn,
+        [pool.numbers[i] for i in chosen],
+        position=where.position,
+        at=question.at,
+        scores={pool.numbers[i]: float(ranked.final[i]) for i in chosen},
+        stages=stages,
     )
+    answered = bool(order) and matched(features)[0]
+    return _Found(loaded, answered or any(looks_up(question.words, hit.text) for hit in loaded[:1]))
 
 
 def _require_known(conn: sa.Connection, question: Question, known: Mapping[str, int]) -> None:
@@ -229,6 +229,9 @@ def _measured(
         asks=pool.asks,
         named=pool.named,
         self_said=pool.self_said,
+        of_file=pool.of_file,
+        literal=pool.standing[:, 0],
+        defines=pool.standing[:, 1],
     )
     return _Measured(scored, found.tokens[:n], [found.tokens[i] for i in behind])
 

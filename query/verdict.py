@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from chronofile.query.ranking import Candidates, Ranked
 from chronofile.query.scores import Floats, idf
 
-THRESHOLD = 0.5
+THRESHOLD, THRESHOLD_STATIC = 0.45, 0.2
+"""A hit that is hidden costs more than one too many. Static cosines are lower on code and documents, and an
+answer from them alone says that it is degraded."""
 PASSAGES_CAP = 4_000
 
 
@@ -62,15 +64,14 @@ def matched(features: Features) -> tuple[bool, float]:
         return False, 0.0
     read = not math.isnan(features.late)
     said = [
-        _probability(rule, similarity, features)
-        for rule, similarity in (
-            (_COSINE_AND_LATE if read else _COSINE, features.cosine),
-            (_INSTANT_AND_LATE if read else _INSTANT, features.instant),
+        (_probability(rule, similarity, features), threshold)
+        for rule, similarity, threshold in (
+            (_COSINE_AND_LATE if read else _COSINE, features.cosine, THRESHOLD),
+            (_INSTANT_AND_LATE if read else _INSTANT, features.instant, THRESHOLD_STATIC),
         )
         if not math.isnan(similarity)
-    ]
-    probability = max(said) if said else _probability(_WORDS, 0.0, features)
-    return probability >= THRESHOLD, probability
+    ] or [(_probability(_WORDS, 0.0, features), THRESHOLD)]
+    return any(p >= threshold for p, threshold in said), max(p for p, _ in said)
 
 
 def features_of(

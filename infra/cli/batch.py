@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from chronofile.domain.errors import ChronofileError
+from chronofile.domain.wording import counted
 from chronofile.infra.cli.failures import DONE, FAILED, complain
-from chronofile.infra.cli.rendering import counted, values_of, write_json
+from chronofile.infra.cli.rendering import values_of, write_json
 from chronofile.infra.failures import sentence_of
 
 if TYPE_CHECKING:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chronofile.domain.rejection import OMISSION_SENTENCES
+from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
 from chronofile.infra.cli.progress import watched
-from chronofile.infra.cli.rendering import counted, note, size, values_of, write_json, write_lines
+from chronofile.infra.cli.rendering import note, size, unread, values_of, write_json, write_lines
 
 if TYPE_CHECKING:
-    from chronofile.infra.reports import IngestReport
+    from chronofile.infra.reports import IngestReport, RejectedPath
+
+REJECTED_SHOWN_MAX = 5
 
 
 class Wait(StrEnum):
@@ -73,7 +76,7 @@ def ingest(
     if as_json:
         write_json(values_of(report))
     else:
-        write_lines(_lines(report, dry_run=dry_run))
+        write_lines(_lines(report, dry_run=dry_run, every=bool(call.verbose)))
         _write_notes(report)
     if report.unreadable:
         complain("A path that was named is missing, or nothing could be read.")
@@ -82,7 +85,29 @@ def ingest(
     return FAILED if report.failed else DONE
 
 
-def _lines(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
+def _lines(report: IngestReport, *, dry_run: bool, every: bool) -> Iterator[str]:
+    """Yield what was left out and why, then the summary, which stays in sight; `every` names each rejected path."""
+    for reason, meaning in OMISSION_SENTENCES.items():
+        if count := report.omitted.get(reason):
+            yield f"{count:,} left out: {reason}. {meaning}"
+    yield from _rejections(report.rejected, every=every)
+    yield from _summary(report, dry_run=dry_run)
+
+
+def _rejections(rejected: Sequence[RejectedPath], *, every: bool) -> Iterator[str]:
+    by_reason: dict[str, list[RejectedPath]] = {}
+    for found in rejected:
+        by_reason.setdefault(found.reason, []).append(found)
+    for reason, alike in by_reason.items():
+        yield f"{len(alike):,} rejected: {reason}. {alike[0].sentence}"
+        shown = alike if every else alike[:REJECTED_SHOWN_MAX]
+        for one in shown:
+            yield f"  {one.path}" + (f" ({one.detail})" if one.detail else "")
+        if left := len(alike) - len(shown):
+            yield f"  and {left:,} more: -v or --json lists them"
+
+
+def _summary(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
     verb = "would be captured" if dry_run else "captured"
     revisions, sources = counted(report.revisions, "revision"), counted(report.sources, "source")
     batch = f", batch {report.batch}" if report.batch else ""
@@ -92,14 +117,11 @@ def _lines(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
         yield "  " + ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
     if report.redactions:
         yield f"  {counted(report.redactions, 'secret')} redacted"
-    for reason, meaning in OMISSION_SENTENCES.items():
-        if count := report.omitted.get(reason):
-            yield f"  {count:,} left out: {reason}. {meaning}"
-    for rejected in report.rejected:
-        yield f"  rejected: {rejected.path}: {rejected.reason}. {rejected.sentence} {rejected.detail}".rstrip()
     if report.waiting_bytes:
         yield f"  {size(report.waiting_bytes)} wait for the end of their line"
-    if report.passages is not None and report.pending_vectors is not None:
+    if report.unread_records:
+        yield f"  {unread(report.unread_records)}"
+    if not dry_run and report.passages is not None and report.pending_vectors is not None:
         with_vectors = report.passages - report.pending_vectors
         yield f"{counted(report.passages, 'passage')} in all, {max(0, with_vectors):,} with vectors"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from chronofile.domain.times import own_clock
 from chronofile.infra.cli.rendering import age, indented, table
 from chronofile.query.answer import Context, Hit
+
+if TYPE_CHECKING:
+    from chronofile.query.catalogue import Said
 
 _FILE = "file://"
 
@@ -38,14 +42,22 @@ def context_lines(context: Context) -> Iterator[str]:
         yield from hit_lines(hit)
 
 
+def conversation_lines(hit: Hit, turns: Iterable[Said]) -> Iterator[str]:
+    """Yield the lines of a whole conversation: each turn's text under who said it and when."""
+    yield f"session {hit.session}"
+    for said in turns:
+        yield ""
+        yield _said_by(said) or "turn"
+        yield ""
+        yield from indented(said.text)
+
+
 def where_from(hit: Hit) -> str:
     """Return where a passage stands: a file and its lines, or a session with the speaker and the time."""
     if hit.session is None:
         lines = f":{hit.lines[0]}-{hit.lines[1]}" if hit.lines else ""
         return place(hit.source.uri) + lines
-    speaker = f"{hit.speaker} ({hit.role})" if hit.speaker and hit.speaker != hit.role else hit.role
-    said = [f"session {hit.session}", speaker, _time(hit.event_time)]
-    return ", ".join(part for part in said if part)
+    return ", ".join(part for part in (f"session {hit.session}", _said_by(hit)) if part)
 
 
 def place(uri: str) -> str:
@@ -55,6 +67,11 @@ def place(uri: str) -> str:
     path = Path(unquote(uri.removeprefix(_FILE), errors="surrogateescape"))
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _said_by(said: Hit | Said) -> str:
+    speaker = f"{said.speaker} ({said.role})" if said.speaker and said.speaker != said.role else said.role
+    return ", ".join(part for part in (speaker, _time(said.event_time)) if part)
 
 
 def _labels(hit: Hit) -> list[str]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED
 from chronofile.infra.cli.hits import place
-from chronofile.infra.cli.rendering import counted, note, size, table, values_of, write_json, write_lines
+from chronofile.infra.cli.rendering import note, size, table, unread, values_of, write_json, write_lines
 from chronofile.infra.failures import masked, sentence_of
+
+if TYPE_CHECKING:
+    from chronofile.query.catalogue import SourceEntry
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -52,10 +57,21 @@ def sources(
         state = f"{entry.state}: {entry.failure}" if entry.failure else entry.state
         name = place(entry.uri)
         rows.append((entry.scope, entry.format or "-", entry.revision, size(entry.bytes), state, name))
-    write_lines(table(rows, right=(2, 3)) if found else ())
+    write_lines(_with_omissions(table(rows, right=(2, 3)), found) if found else ())
     if not found:
         note(f"No sources{f' in {scope}' if scope else ''}. chronofile ingest PATH captures some.")
     return DONE
+
+
+def _with_omissions(lines: Sequence[str], entries: Sequence[SourceEntry]) -> Iterator[str]:
+    """Yield the lines of a table of sources, each with a line for what gave no turn below it."""
+    heading, *rows = lines
+    yield heading
+    for row, entry in zip(rows, entries, strict=True):
+        yield row
+        if entry.omissions:
+            named = ", ".join(f"{count:,} {record}" for record, count in entry.omissions.items())
+            yield f"    without turn or text: {named}"
 
 
 def topics(call: Call, as_json: AsJson = False) -> int:
@@ -90,6 +106,7 @@ def status(call: Call, as_json: AsJson = False) -> int:
         ("position", f"{found.position:,}"),
         ("sources", f"{found.sources:,}" + (f", {found.rejected:,} rejected" if found.rejected else "")),
         ("passages", f"{found.passages:,}"),
+        ("omissions", unread(found.omissions) if found.omissions else "0"),
         ("vectors", vectors),
     ]
     facts += [(f"bytes in {scope}", size(count)) for scope, count in sorted(found.bytes.items())]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chronofile.infra.cli.rendering import counted, note, size
+from chronofile.domain.wording import counted
+from chronofile.infra.cli.rendering import note, size
 
 if TYPE_CHECKING:
     from chronofile.infra.progress import Progress

@@ -11,7 +11,7 @@ from chronofile.domain.errors import BadRequest
 from chronofile.infra.cli.batch import run_batch
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE
-from chronofile.infra.cli.hits import context_lines, hit_lines
+from chronofile.infra.cli.hits import context_lines, conversation_lines, hit_lines
 from chronofile.infra.cli.rendering import note, values_of, write_json, write_lines
 
 if TYPE_CHECKING:
@@ -105,10 +105,12 @@ def get(
     """Show a passage, those around it, or the whole source that it is from."""
     with call.memory() as memory:
         found = memory.get(identifier, context=context, source=source)
+        by_turn = source and not as_json and found.hit.session is not None
+        turns = memory.turns(identifier) if by_turn else ()
     if as_json:
         write_json(values_of(found))
     else:
-        write_lines(context_lines(found))
+        write_lines(conversation_lines(found.hit, turns) if by_turn else context_lines(found))
     return DONE
 
 

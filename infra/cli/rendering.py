@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from chronofile.domain.wording import counted
+
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400
 
@@ -73,9 +75,10 @@ def table(rows: Sequence[Sequence[object]], *, right: Iterable[int] = ()) -> lis
     return ["  ".join(row).rstrip() for row in aligned]
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number and its noun, in the plural where it is one."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def unread(records: int) -> str:
+    """Return how many records were omitted, and where each is listed."""
+    records_text = counted(records, "record")
+    return f"{records_text} gave no turn or text (unreadable or of unknown type): chronofile sources"
 
 
 def size(count: float) -> str:

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
 from chronofile.infra.cli.progress import watched
-from chronofile.infra.cli.rendering import counted, write_json, write_lines
+from chronofile.infra.cli.rendering import write_json, write_lines
 
 
 class Tools(StrEnum):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from chronofile.domain.identity import digest
-from chronofile.infra.cli.rendering import age, counted
+from chronofile.domain.wording import counted
+from chronofile.infra.cli.rendering import age
 from chronofile.query.answer import Answer, Context, Hit
 
 LABEL_CHARS_MAX = 200

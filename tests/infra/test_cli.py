@@ -12,7 +12,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from chronofile.infra.embedded import start
-from tests.builders import turn_line
+from tests.builders import claude_line, turn_line
 from tests.infra.command_line import CommandLine, command_line
 
 COMMANDS = (
@@ -73,8 +73,10 @@ def test_ingest_reports_what_is_missing_and_captures_the_rest(line: CommandLine)
 
     assert ran.status == 1
     assert "1 revision of 1 source captured" in ran.out
-    assert "nothing-here: missing. There is nothing at the path" in ran.out
-    assert "picture.bin: binary." in ran.out
+    assert re.search(
+        r"1 rejected: missing\. There is nothing at the path that was given\.\n  .*nothing-here\b", ran.out
+    )
+    assert re.search(r"1 rejected: binary\. .*\n  .*picture\.bin\n", ran.out)
     assert "1 left out: dotfile." in ran.out
 
 
@@ -118,8 +120,59 @@ def test_an_empty_folder_is_captured_as_nothing(line: CommandLine) -> None:
 def test_a_dry_run_says_what_would_be_captured(line: CommandLine) -> None:
     line.write("dry/note.md", "Not captured.")
 
-    assert "1 source would be captured" in line.run("ingest", "dry", "--dry-run").out
+    ran = line.run("ingest", "dry", "--dry-run")
+
+    assert "1 source would be captured" in ran.out
+    assert "in all" not in ran.out
     assert line.run("sources", "--json").out.count("dry/note.md") == 0
+
+
+def test_many_rejections_are_one_line_for_each_reason_with_the_first_paths_and_the_summary_stands_last(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with command_line(tmp_path_factory.mktemp("pictures")) as line:
+        line.write("many/note.md", "Something to keep.")
+        for number in range(8):
+            (line.directory / f"many/{number}.bin").write_bytes(bytes(range(256)) * 8)
+        ran, every = line.run("ingest", "many"), line.run("ingest", "many", "-v")
+        listed = line.run("ingest", "many", "--json").json["rejected"]
+
+    *before, summary, passages = ran.out.splitlines()
+    assert before[0].startswith("8 rejected: binary. ")
+    assert (len(before), before[-1]) == (7, "  and 3 more: -v or --json lists them")
+    assert summary.startswith("1 revision of 1 source captured")
+    assert passages.startswith("1 passage in all")
+    assert (every.out.count(".bin"), len(listed)) == (8, 8)
+
+
+def test_records_that_gave_no_turn_are_counted_by_ingest_sources_and_status(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with command_line(tmp_path_factory.mktemp("damaged")) as line:
+        unknown = '{"type": "unheard-of", "sessionId": "s"}'
+        line.write("s.jsonl", "\n".join([claude_line("one"), unknown, '{"type": ', unknown]) + "\n")
+        ran = line.run("ingest", "s.jsonl")
+        told = line.run("ingest", "s.jsonl", "--json").json
+        unwaited = line.run("ingest", "s.jsonl", "--json", "--wait", "none").json
+        (source,) = line.run("sources", "--json").json
+        listed, status, shown = line.run("sources"), line.run("status", "--json").json, line.run("status")
+
+    assert "3 records gave no turn or text (unreadable or of unknown type): chronofile sources" in ran.out
+    assert (told["unread_records"], unwaited["unread_records"], status["omissions"]) == (3, None, 3)
+    assert source["omissions"] == {"unknown record: unheard-of": 2, "unreadable records": 1}
+    assert "\n    without turn or text: 2 unknown record: unheard-of, 1 unreadable records\n" in listed.out
+    assert re.search(r"omissions +3 records gave no turn", shown.out)
+
+
+def test_the_whole_of_a_conversation_is_shown_turn_by_turn_with_who_said_it_and_when(
+    line: CommandLine,
+) -> None:
+    (hit, *_) = line.run("search", "Which milk should I buy?", "--scope", "home", "--json").json["hits"]
+
+    shown = line.run("get", hit["id"], "--source").out
+
+    assert "Ada (user), 2026-05-08 10:00\n\n    Which milk should I buy for Mel?\n" in shown
+    assert "assistant, 2026-05-08 10:01\n\n    Mel prefers oat milk." in shown
 
 
 def test_search_shows_verbatim_text_with_where_it_is_from(line: CommandLine) -> None:

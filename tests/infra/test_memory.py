@@ -394,6 +394,16 @@ def test_closing_twice_does_nothing_and_a_closed_memory_says_so_in_one_sentence(
     with opened(conninfo, home) as memory:
         memory.close()
         memory.close()
+        for call in (
+            memory.status,
+            memory.topics,
+            lambda: memory.search("port"),
+            lambda: memory.ingest([home]),
+        ):
+            with pytest.raises(
+                DatabaseUnavailable, match=r"^This memory was closed; a new one can be opened"
+            ):
+                call()
 
 
 def test_two_memories_on_one_database_see_what_the_other_captures(
@@ -459,7 +469,7 @@ def test_a_projection_that_another_version_built_is_waited_for_by_nobody_and_nam
     report = memory.ingest([add(notes, "More harbours.")], wait=wait)
     lag = report.position - memory.status().projections[projection].position
     assert lag > 0
-    assert [found for found in (report.note or "").split("; ") if "wait for" not in found] == sentences
+    assert [found for found in (report.note or "").split("; ") if "worker --drain" not in found] == sentences
     assert not report.stopped
     assert list(memory.status().notes) == sentences
     answer = memory.search("harbours")

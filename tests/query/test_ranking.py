@@ -64,6 +64,7 @@ def candidates(
         following=np.concatenate([np.where(same, np.arange(1, n), -1), [-1]]).astype(np.int64),
         group=numbers.astype(np.int64),
         asks=np.zeros(n, dtype=np.bool_), named=np.zeros(n, dtype=np.bool_), self_said=np.zeros(n, dtype=np.bool_),
+        of_file=np.zeros(n, dtype=np.bool_), literal=np.zeros(n), defines=np.zeros(n),
     )  # fmt: skip
 
 

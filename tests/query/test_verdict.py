@@ -50,8 +50,9 @@ def answer(texts: Sequence[str], question: str) -> tuple[str, bool]:
     no = np.zeros(n, dtype=np.bool_)
     nowhere = np.full(n, -1, dtype=np.int64)
     found = Candidates(
-        lexical, dense, missing, lexical, dense, missing, nowhere, nowhere, np.arange(n), no, no, no
-    )
+        lexical, dense, missing, lexical, dense, missing, nowhere, nowhere, np.arange(n), no, no, no, no,
+        np.zeros(n), np.zeros(n),
+    )  # fmt: skip
     indexes = worth_reading(found)
     flat = Tokens.of([tokens[i] for i in indexes])
     distinct, ids = np.unique(flat.ids, return_inverse=True)
