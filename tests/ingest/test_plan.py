@@ -556,7 +556,7 @@ class TestNeutralTurns:
 
         runs = [world.capture(path, other) for _ in range(2)]
 
-        listed = [(path, "not-turns", "1 lines"), (path, "scope-name", "1 lines")]
+        listed = [(path, "not-turns", "1 line"), (path, "scope-name", "1 line")]
         assert [[(r.path, r.reason, r.detail) for r in run.rejected] for run in runs] == [listed] * 2
         assert (runs[0].revisions, runs[1].batch) == (3, None)
         assert world.rows("SELECT DISTINCT scope FROM log.source_names ORDER BY scope") == [
