@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from chronofile.domain.scopes import ALL, NAME_CHARS_MAX, is_scope_name, project_scope, scope_of
 
-MAPPED = {"/work": "project:work", "/work/api/deep": "project:deep", "/work/api": "project:api"}
+MAPPED = {"/srv": "project:work", "/srv/api/deep": "project:deep", "/srv/api": "project:api"}
 
 
 @pytest.mark.parametrize(
     ("directory", "expected"),
     [
-        ("/work", "project:work"),
-        ("/work/other/folder", "project:work"),
-        ("/work/api", "project:api"),
-        ("/work/api/src/a", "project:api"),
-        ("/work/api/deep/er", "project:deep"),
-        ("/work/api2", "project:work"),
-        ("/workshop", None),
+        ("/srv", "project:work"),
+        ("/srv/other/folder", "project:work"),
+        ("/srv/api", "project:api"),
+        ("/srv/api/src/a", "project:api"),
+        ("/srv/api/deep/er", "project:deep"),
+        ("/srv/api2", "project:work"),
+        ("/srvshop", None),
         ("/", None),
         ("relative/folder", None),
     ],
