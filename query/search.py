@@ -136,7 +136,7 @@ def _found(
     ranked = rank(scored, late)
     order = _distinct(pool, ranked)
     features = features_of(scored, ranked, unseen_share(terms.df, terms.n), terms.n, pool.eligible)
-    chosen = order[: question.limit]
+    chosen = order[: max(question.limit, 1)]  # The verdict looks at the best hit also where none is wanted.
     stages = {pool.numbers[i]: _stages(ranked, i, serving) for i in chosen} if question.explain else None
     loaded = hits(
         conn,
@@ -147,7 +147,8 @@ def _found(
         stages=stages,
     )
     answered = bool(order) and matched(features)[0]
-    return _Found(loaded, answered or any(looks_up(question.words, hit.text) for hit in loaded[:1]))
+    answered = answered or any(looks_up(question.words, hit.text) for hit in loaded[:1])
+    return _Found(loaded[: question.limit], answered)
 
 
 def _require_known(conn: sa.Connection, question: Question, known: Mapping[str, int]) -> None:
