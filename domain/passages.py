@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from zlib import crc32
 
-from chronofile.domain.identity import digest
+from chronofile.domain.identity import digest, encoded
 from chronofile.domain.sections import Section, TextKind, fences, sections
 from chronofile.domain.turns import PART_SEPARATOR, Part, PartType, Role, Turn
 
@@ -132,9 +132,12 @@ def titles(text: str, spans: Sequence[Span], kind: TextKind) -> tuple[str | None
     return tuple(found)
 
 
-def passage_id(source_id: str, turn: str | None, text: str, k: int) -> str:
-    """Return the id of the k-th passage (from 0) with this text in a turn or, without a turn, in a file."""
-    return digest("passage", source_id, turn, text, k)
+def passage_id(source_id: str, turn: str | None, text: str, k: int, store_key: bytes) -> str:
+    """Return the id of the k-th passage (from 0) with this text in a turn or, without a turn, in a file.
+
+    The store's key goes into it, so that the id of a short text does not let the text be guessed.
+    """
+    return digest("passage", source_id, turn, text, k, key=store_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,7 @@ def _is_tiny(text: str, start: int, end: int) -> bool:
 
 
 def _begins_run(text: str, start: int, end: int) -> bool:
-    return crc32(text[start:end].strip().encode("utf-8", "surrogatepass")) % RUN_BREAK == 0
+    return crc32(encoded(text[start:end].strip())) % RUN_BREAK == 0
 
 
 def _pieces(text: str, stretch: Span, chars_max: int, borders: _Borders) -> Iterator[Span]:

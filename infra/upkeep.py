@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from chronofile.query import catalogue
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
     from chronofile.infra.progress import Progress
+    from chronofile.projections.control import Generation
 
 AUTO_EMBED_MAX = 2_000
 WAITS = ("auto", "words", "all", "none")
@@ -37,9 +38,13 @@ class Outcome:
     stopped: bool = False
 
 
-def left_alone(parts: Parts) -> dict[str, str]:
-    """Return the projections that this process does not move, each with a sentence that says why."""
-    found = control.left_alone(catalogue.serving(parts.engine), parts.all_projections)
+def left_alone(parts: Parts, serving: Mapping[str, Generation] | None = None) -> dict[str, str]:
+    """Return the projections that this process does not move, each with a sentence that says why.
+
+    `serving` spares reading again which generations serve.
+    """
+    standing = catalogue.serving(parts.engine) if serving is None else serving
+    found = control.left_alone(standing, parts.all_projections)
     return {
         name: f"{name}: not brought up to date here, another version of Chronofile built it"
         if upstream is None
@@ -50,8 +55,9 @@ def left_alone(parts: Parts) -> dict[str, str]:
 
 def catch_up(parts: Parts, seconds: float, progress: Progress) -> list[str]:
     """Apply what was appended, for so long at most; return what keeps a projection from it, as sentences."""
-    alone = list(left_alone(parts).values())
-    if not _lagging(parts, parts.store.position()) - {parts.vectors.name}:
+    serving = catalogue.serving(parts.engine)
+    alone = list(left_alone(parts, serving).values())
+    if not _lagging(parts, serving, parts.store.position()) - {parts.vectors.name}:
         return alone
     try:
         runner.catch_up(
@@ -74,7 +80,7 @@ def embed(parts: Parts, progress: Progress, stopping: Callable[[], bool] = lambd
     if parts.vectors.name in left_alone(parts):
         return 0
     runner.catch_up(parts.engine, parts.store, [parts.vectors])
-    waiting = catalogue.counts(parts.engine).pending_vectors
+    waiting = catalogue.pending_vectors(parts.engine)
     if not waiting:
         return 0
     embedder = parts.models.of_generation(catalogue.vector_configuration(parts.engine))
@@ -96,7 +102,7 @@ def is_drained(parts: Parts) -> bool:
     serving = catalogue.serving(parts.engine)
     if any(found.error for found in serving.values()):
         return True
-    return not (_backlog(parts) or _lagging(parts, parts.store.position()))
+    return not (_backlog(parts) or _lagging(parts, serving, parts.store.position()))
 
 
 def make_searchable(parts: Parts, wait: str, position: int, progress: Progress) -> Outcome:
@@ -136,14 +142,13 @@ def _wait_for(parts: Parts, position: int, progress: Progress) -> None:
     """Catch up until every projection has seen the position, also where another process moves it."""
     while True:
         runner.catch_up(parts.engine, parts.store, parts.projections, tick=progress.applied)
-        if not _lagging(parts, position) - {parts.vectors.name}:
+        if not _lagging(parts, catalogue.serving(parts.engine), position) - {parts.vectors.name}:
             return
         time.sleep(POLL_S)
 
 
-def _lagging(parts: Parts, head: int) -> set[str]:
+def _lagging(parts: Parts, serving: Mapping[str, Generation], head: int) -> set[str]:
     """Return the projections that are behind a position and can be waited for."""
-    serving = catalogue.serving(parts.engine)
     behind = {p.name for p in parts.all_projections if p.name in serving and serving[p.name].position < head}
     return behind - control.left_alone(serving, parts.all_projections).keys()
 
@@ -152,7 +157,7 @@ def _backlog(parts: Parts) -> int:
     """Count the passages whose vectors can be waited for: none where the vectors are left alone."""
     if parts.vectors.name in left_alone(parts):
         return 0
-    return catalogue.counts(parts.engine).pending_vectors
+    return catalogue.pending_vectors(parts.engine)
 
 
 @contextmanager

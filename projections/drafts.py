@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 
-from chronofile.domain.identity import digest, storable
-from chronofile.domain.passages import cut, cut_turn, kind_of, titles
+from chronofile.domain.identity import storable
+from chronofile.domain.passages import cut, cut_turn, kind_of, passage_id, titles
 from chronofile.domain.times import parse
 from chronofile.domain.turns import PART_SEPARATOR, Turn
 from chronofile.projections.passages import SEQ_PER_TURN
@@ -51,7 +51,7 @@ def of_file(source: str, name: str, text: str, event_time: str | None, store_key
         piece = text[start:end]
         found.append(
             Draft(
-                id=digest("passage", source, None, piece, equal[piece], key=store_key),
+                id=passage_id(source, None, piece, equal[piece], store_key),
                 seq=seq,
                 turn=None,
                 part=FILE_PART,
@@ -80,7 +80,7 @@ def of_turn(source: str, turn: Turn, ordinal: int, session: str | None, store_ke
     for part_type, start, end, text in _pieces(turn):
         found.append(
             Draft(
-                id=digest("passage", source, turn.key, text, equal[text], key=store_key),
+                id=passage_id(source, turn.key, text, equal[text], store_key),
                 seq=ordinal * SEQ_PER_TURN + len(found),
                 turn=turn.key,
                 part=part_type,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class WrongVectors(Exception):
     """The embedder returned vectors that are no unit vectors of its own dimension."""
 
 
-def pending(conn: sa.Connection, serving: dict[str, Generation]) -> int:
+def pending(conn: sa.Connection, serving: Mapping[str, Generation]) -> int:
     """Count the passages without a transformer vector: the backlog, and what the projection has not seen yet.
 
     The connection is translated to the serving generations.
@@ -40,7 +40,7 @@ def pending(conn: sa.Connection, serving: dict[str, Generation]) -> int:
     return int(conn.execute(backlog).scalar_one()) + int(conn.execute(unseen).scalar_one())
 
 
-def tables(serving: dict[str, Generation]) -> vectors.Tables:
+def tables(serving: Mapping[str, Generation]) -> vectors.Tables:
     """Return the tables of the serving generation of vectors."""
     return vectors.tables_of(int(serving[vectors.NAME].configuration["dimension"]))
 

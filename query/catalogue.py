@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from chronofile.domain.errors import UnknownPassage, UnknownSource
+from chronofile.domain.identity import encoded
 from chronofile.domain.scopes import GLOBAL, scope_of
 from chronofile.domain.turns import PART_SEPARATOR
 from chronofile.projections import control, embedding, passages, sources, vectors
@@ -226,12 +227,18 @@ def counts(engine: sa.Engine) -> Counts:
             vectors=0
             if tables is None
             else _count(conn, tables.vector.c.recorded_to == FOREVER, tables.vector),
-            pending_vectors=0 if tables is None else embedding.pending(conn, standing),
+            pending_vectors=_pending(conn, standing),
             sources=_count(conn, entries.c.state == "captured", entries),
             rejected=_count(conn, entries.c.rejection.is_not(None), entries),
             omissions=int(conn.scalar(sa.select(sa.func.sum(omission.c["count"]))) or 0),
             bytes={name: int(size) for name, size in conn.execute(by_scope.group_by(entries.c.scope))},
         )
+
+
+def pending_vectors(engine: sa.Engine) -> int:
+    """Count the passages without a transformer vector; none where no generation of vectors serves."""
+    with _reading(engine) as conn:
+        return _pending(conn, control.read_active(conn))
 
 
 def vector_configuration(engine: sa.Engine) -> dict[str, Any]:
@@ -289,11 +296,15 @@ def _turns(conn: sa.Connection, source: str, position: int) -> list[Said]:
     ]
 
 
+def _pending(conn: sa.Connection, standing: Mapping[str, Generation]) -> int:
+    return embedding.pending(conn, standing) if vectors.NAME in standing else 0
+
+
 def _count(conn: sa.Connection, condition: sa.ColumnElement[bool], table: sa.Table) -> int:
     return int(conn.execute(sa.select(sa.func.count()).select_from(table).where(condition)).scalar_one())
 
 
 def _begins(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
-    beginning = text.encode("utf-8", "surrogatepass")
+    beginning = encoded(text)
     raw = sa.type_coerce(column, sa.LargeBinary)
     return sa.func.substr(raw, 1, len(beginning)) == sa.literal(beginning, type_=sa.LargeBinary)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from chronofile.projections import vectors
+from chronofile.projections import embedding, vectors
 from chronofile.projections.control import Generation
 from chronofile.projections.instant import instant
 from chronofile.projections.lexical import FREQUENCY_TYPE, TERM_TYPE, document, posting, total
@@ -78,8 +78,7 @@ def settle(conn: sa.Connection) -> None:
 
 def vector_tables(serving: Mapping[str, Generation]) -> Tables | None:
     """Return the tables of the serving generation of transformer vectors, None where none serves."""
-    found = serving.get(vectors.NAME)
-    return None if found is None else vectors.tables_of(int(found.configuration["dimension"]))
+    return embedding.tables(serving) if vectors.NAME in serving else None
 
 
 def waiting(conn: sa.Connection, within: Within, tables: Tables, applied: int) -> int:
@@ -213,8 +212,9 @@ def word_scores(conn: sa.Connection, terms: Terms, numbers: Sequence[int]) -> Fl
     frequencies = np.frombuffer(b"".join(row.frequencies for row in rows), FREQUENCY_TYPE)
     owners = np.repeat(np.arange(len(rows)), [len(row.terms) // TERM_TYPE.itemsize for row in rows])
     asked = np.argsort(terms.keys)
-    place = np.searchsorted(np.array(terms.keys)[asked], held).clip(max=len(asked) - 1)
-    hits = np.flatnonzero(np.array(terms.keys)[asked][place] == held)
+    keys = np.array(terms.keys)[asked]
+    place = np.searchsorted(keys, held).clip(max=len(keys) - 1)
+    hits = np.flatnonzero(keys[place] == held)
     lengths = np.array([row.length for row in rows])[owners[hits]]
     df = np.array(terms.df)[asked][place[hits]]
     shares = bm25(frequencies[hits], df, lengths, n=terms.n, average_length=terms.average_length)

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from chronofile.domain.errors import UnknownScope
 from chronofile.projections.passages import passage
+from chronofile.projections.projection import alive
 
 QUESTION_CHARS_MAX = 20_000
 """Of a longer question the end counts: agents put whole prompts in front of what they ask."""
@@ -76,7 +77,7 @@ class Within:
 
     def holds(self, table: sa.FromClause) -> sa.ColumnElement[bool]:
         """The rows of a table with scope_no, recorded_from and recorded_to that are in scope and there as of then."""
-        there = sa.and_(table.c.recorded_from <= self.position, table.c.recorded_to > self.position)
+        there = alive(table, self.position)
         if self.scope_numbers is None:
             return there
         return sa.and_(there, table.c.scope_no.in_(self.scope_numbers))

@@ -234,7 +234,10 @@ def test_kinds_come_from_the_name() -> None:
 
 def test_equal_texts_of_a_source_have_ids_of_their_own() -> None:
     ids = {
-        passage_id("s", turn, text, k) for turn in (None, "", "t") for text in ("a", "\ud800") for k in (0, 1)
+        passage_id("s", turn, text, k, b"key")
+        for turn in (None, "", "t")
+        for text in ("a", "\ud800")
+        for k in (0, 1)
     }
 
     assert len(ids) == 12
