@@ -36,6 +36,7 @@ class RevisionCaptured:
 
     revision: int
     content: ContentKey
+    """What is stored: the bytes without the secrets that were in them."""
     start: int
     end: int
     format: str
@@ -49,6 +50,9 @@ class RevisionCaptured:
     event_time: str | None
     """When the file was last changed; None for transcripts, whose turns carry their own times."""
     redactions: Mapping[str, int] = field(default_factory=dict)
+    """How many secrets each rule removed."""
+    original: ContentKey | None = None
+    """Key of the bytes as they were in the file, which are kept nowhere; None where they are the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,11 @@ class CaptureRejected:
 
 @dataclass(frozen=True, slots=True)
 class BatchStarted:
-    """One run of a tool that captures began to append."""
+    """One run of a tool that captures began to append; with `of` it undoes that batch."""
 
     tool: str
     observed_at: str
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,77 @@ class BatchFinished:
 
     revisions: int
     rejected: int
+    observed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReverted:
+    """What the batch captured, and every range that continues it, is hidden from now on; `by` is the batch that did it."""
+
+    by: str
+    observed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRestored:
+    """A batch that was reverted is shown again."""
+
+    by: str
+    observed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentErased:
+    """Contents are gone for good, as of before too, with everything that was derived from them."""
+
+    contents: tuple[ContentKey, ...]
+    """The rows that were deleted."""
+    originals: tuple[ContentKey, ...]
+    """Keys of bytes in files that are not to be captured again."""
+    streams: tuple[str, ...]
+    """The streams of the sources and memories that named one of the contents."""
+    closed: tuple[str, ...]
+    """The sources of which nothing is captured again."""
+    spans: tuple[str, ...]
+    """Passages that are left out when their sources are captured again: see `erasure.Span`."""
+    actor: str
+    reason: ContentKey | None
+    receipt: ContentKey
+    observed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRemembered:
+    """Somebody asked for a text to be remembered; again after it was forgotten."""
+
+    scope: str
+    kind: str
+    text: ContentKey
+    actor: str
+    """`cli`, `mcp` or `python`."""
+    observed_at: str
+    redactions: Mapping[str, int] = field(default_factory=dict)
+    original: ContentKey | None = None
+    """Key of the text as it was given; None where that is what is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCorrected:
+    """Another text takes the memory's place; the former is shown only as of before."""
+
+    text: ContentKey
+    actor: str
+    observed_at: str
+    redactions: Mapping[str, int] = field(default_factory=dict)
+    original: ContentKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryForgotten:
+    """The memory is hidden from now on, and shown only as of before."""
+
+    reason: ContentKey | None
+    actor: str
     observed_at: str
 
 
@@ -147,6 +223,12 @@ Event = (
     | CaptureRejected
     | BatchStarted
     | BatchFinished
+    | BatchReverted
+    | BatchRestored
+    | ContentErased
+    | MemoryRemembered
+    | MemoryCorrected
+    | MemoryForgotten
     | ScopeCreated
     | DirectoryMapped
     | SearchServed
@@ -161,6 +243,12 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
     "CaptureRejected": CaptureRejected,
     "BatchStarted": BatchStarted,
     "BatchFinished": BatchFinished,
+    "BatchReverted": BatchReverted,
+    "BatchRestored": BatchRestored,
+    "ContentErased": ContentErased,
+    "MemoryRemembered": MemoryRemembered,
+    "MemoryCorrected": MemoryCorrected,
+    "MemoryForgotten": MemoryForgotten,
     "ScopeCreated": ScopeCreated,
     "DirectoryMapped": DirectoryMapped,
     "SearchServed": SearchServed,

@@ -14,6 +14,7 @@ from typing import Literal
 RejectionReason = Literal[
     "binary",
     "changed-while-read",
+    "erased",
     "missing",
     "not-regular",
     "not-turns",
@@ -38,6 +39,7 @@ OmissionReason = Literal[
 REJECTION_SENTENCES: Mapping[RejectionReason, str] = {
     "binary": "The file holds bytes that are no text in any encoding that is recognised.",
     "changed-while-read": "The file was changed each time that it was read; it is captured once it rests.",
+    "erased": "It was erased and is not captured again; `chronofile ingest --again` with its own path takes it back.",
     "missing": "There is nothing at the path that was given.",
     "not-regular": "It is a pipe, a socket, a device or a link, and not a file with bytes of its own.",
     "not-turns": "The file has lines that are no turns; they belong to no session and were not captured.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from chronofile.domain.events import (
     CaptureRejected,
@@ -31,12 +31,14 @@ class Source:
     file: ContentKey | None = None
     session: str | None = None
     revision: int = 0
-    content: ContentKey | None = None
-    """The whole's content where one range holds it, else None."""
+    original: ContentKey | None = None
+    """Key of the whole's own bytes where one range holds them, else None."""
     end: int = 0
     probe: str = ""
     format: str | None = None
     removed: bool = False
+    hidden: bool = False
+    """Whether what was captured last, or what it continues, was undone."""
     rejections: frozenset[tuple[str, str]] = frozenset()
 
 
@@ -56,6 +58,8 @@ class Registration:
 class Seen:
     """One range of a source's bytes as just read: all content keys are of contents that go in beside it."""
 
+    original: ContentKey
+    """Key of the bytes as they are in the file; `content` is that of what is kept of them."""
     content: ContentKey
     start: int
     end: int
@@ -66,6 +70,7 @@ class Seen:
     file: ContentKey
     probe: str
     event_time: str | None
+    redactions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +81,68 @@ class Occasion:
     observed_at: str
 
 
-def source_of(events: Iterable[Event]) -> Source:
-    """Fold a source's own events; none give a source that does not exist (version 0)."""
-    return evolve(Source(), events)
+def source_of(events: Iterable[Event], reverted: Collection[str] = ()) -> Source:
+    """Fold a source's own events; none give a source that does not exist (version 0).
+
+    `reverted` are batches that were undone.
+    """
+    return evolve(Source(), events, reverted)
 
 
-def evolve(source: Source, events: Iterable[Event]) -> Source:
+def evolve(source: Source, events: Iterable[Event], reverted: Collection[str] = ()) -> Source:
     """Return the source as it stands after further events of its own."""
     for event in events:
-        source = _evolved(source, event)
+        source = _evolved(source, event, reverted)
     return source
 
 
-def capture(source: Source, registration: Registration, seen: Seen, now: Occasion) -> list[Event]:
+def shown(events: Iterable[Event], reverted: Collection[str] = ()) -> list[RevisionCaptured]:
+    """Return the ranges that a source shows: a whole and what continues it, none where it is removed.
+
+    What a reverted batch captured is not shown, nor is a range that continues it: with the range before it
+    gone, nobody knows what it belongs to. A whole that was captured before is shown in its place.
+    """
+    ranges: list[RevisionCaptured] = []
+    broken = False
+    for event in events:
+        match event:
+            case RevisionCaptured():
+                hidden = event.batch in reverted
+                broken = hidden or (broken and event.start > 0)
+                if not broken:
+                    ranges = [event] if event.start == 0 else [*ranges, event]
+            case SourceRemoved(batch=batch) if batch not in reverted:
+                ranges, broken = [], False
+            case _:
+                pass
+    return ranges
+
+
+def original_of(event: RevisionCaptured) -> ContentKey:
+    """Return the key of the range's bytes as they were in the file."""
+    return event.content if event.original is None else event.original
+
+
+def capture(
+    source: Source, registration: Registration, seen: Seen, now: Occasion, *, again: bool = False
+) -> list[Event]:
     """Decide what seeing these bytes means. Bytes that are captured already mean nothing.
 
     A whole (`start` 0) is compared with what the source holds; a range continues it and must start at
-    the source's end, which the caller has seen to.
+    the source's end, which the caller has seen to. With `again` what was undone is captured once more.
     """
     events = _registered(source, registration, now)
-    if _is_captured(source, seen):
+    if holds(source, seen.original, (seen.start, seen.end), again=again):
         return [*events, *_moved(source, seen, now)]
     assert seen.start in (0, source.end)
     return [*events, *_moved(source, seen, now), _revision(source.revision + 1, seen, now)]
 
 
-def _is_captured(source: Source, seen: Seen) -> bool:
-    if source.removed or not source.revision:
+def holds(source: Source, original: ContentKey, span: tuple[int, int], *, again: bool = False) -> bool:
+    """Tell whether a range's bytes are captured already."""
+    if source.removed or not source.revision or (again and source.hidden):
         return False
-    return source.content == seen.content if seen.start == 0 else seen.start == seen.end == source.end
+    return source.original == original if span[0] == 0 else span[0] == span[1] == source.end
 
 
 def reject(
@@ -152,10 +190,12 @@ def _revision(number: int, seen: Seen, now: Occasion) -> RevisionCaptured:
         batch=now.batch,
         observed_at=now.observed_at,
         event_time=seen.event_time,
+        redactions=seen.redactions,
+        original=None if seen.original == seen.content else seen.original,
     )
 
 
-def _evolved(source: Source, event: Event) -> Source:
+def _evolved(source: Source, event: Event, reverted: Collection[str]) -> Source:
     source = replace(source, version=source.version + 1)
     match event:
         case SourceRegistered():
@@ -164,19 +204,20 @@ def _evolved(source: Source, event: Event) -> Source:
             return replace(
                 source,
                 revision=event.revision,
-                content=event.content if event.start == 0 else None,
+                original=original_of(event) if event.start == 0 else None,
                 end=event.end,
                 probe=event.probe,
                 format=event.format,
                 file=event.file,
                 removed=False,
+                hidden=event.batch in reverted or (source.hidden and event.start > 0),
             )
         case SourceMoved():
             return replace(source, uri=event.uri, file=event.file)
         case SourceRescoped():
             return replace(source, scope=event.scope)
         case SourceRemoved():
-            return replace(source, removed=True)
+            return source if event.batch in reverted else replace(source, removed=True, hidden=False)
         case CaptureRejected():
             return replace(source, rejections=source.rejections | {(event.reason, event.state)})
         case _:

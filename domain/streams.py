@@ -11,6 +11,14 @@ def batch(batch_id: str) -> str:
     return f"batch-{batch_id}"
 
 
+def erasure(erasure_id: str) -> str:
+    return f"erasure-{erasure_id}"
+
+
+def memory(memory_id: str) -> str:
+    return f"memory-{memory_id}"
+
+
 def scope(name: str) -> str:
     return f"scope-{name}"
 

@@ -13,6 +13,7 @@ from chronofile.domain.errors import ChronofileError
 FILE_NAME = "config.toml"
 LATE_INTERACTION = "late-interaction"
 NONE = "none"
+ON, OFF = "on", "off"
 
 
 class UnknownSetting(ChronofileError):
@@ -42,6 +43,7 @@ SETTINGS = (
     Setting(
         "language", "CHRONOFILE_LANGUAGE", "english", "the language of the words: a stemmer's, or simple"
     ),
+    Setting("redaction", "CHRONOFILE_REDACTION", ON, "on: secrets are taken out before anything is stored; or off"),
 )
 
 
@@ -130,6 +132,8 @@ def _check(values: Mapping[str, Value]) -> None:
             raise BadSetting(
                 f"{name} = {values[name].value!r}: this version knows {only or 'no broker'} alone."
             )
+    if values["redaction"].value not in (ON, OFF):
+        raise BadSetting(f"redaction = {values['redaction'].value!r}: it is {ON} or {OFF}.")
     _check_names(values["embedder"], values["language"])
     if (url := values["database_url"]).value is not None:
         _check_url(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
@@ -15,6 +16,10 @@ __all__ = ["RAW", "ZSTD", "ContentStore", "decoded", "encoded"]
 RAW, ZSTD = 0, 1
 COMPRESS_BYTES_MIN = 128
 COMPRESSION_LEVEL = 3
+
+
+class ContentErasedMeanwhile(Exception):
+    """One of the contents of an append was erased while it was decided."""
 
 
 class ContentStore:
@@ -44,6 +49,23 @@ class ContentStore:
             columns,
             binary=True,
         )
+
+    def require(self, cursor: psycopg.Cursor[Any], contents: Mapping[str, bytes]) -> None:
+        """Raise ContentErasedMeanwhile unless every content is there and none was erased.
+
+        Asked under the log's lock: an erasure between writing the contents and taking the lock would leave
+        an event without its content, or bring a content back.
+        """
+        if not contents:
+            return
+        cursor.execute(
+            "SELECT count(*) AS standing FROM log.content AS content WHERE key = ANY(%s)"
+            " AND NOT EXISTS (SELECT FROM log.erased_content AS erased WHERE erased.key = content.key)",
+            (list(contents),),
+        )
+        (row,) = cursor
+        if row["standing"] < len(contents):
+            raise ContentErasedMeanwhile
 
     def read(self, conn: sa.Connection, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of each key that is there; an erased content is missing."""

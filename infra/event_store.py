@@ -19,7 +19,7 @@ from chronofile.domain.envelope import Addition, Page, Recorded
 from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.times import FIRST, iso
 from chronofile.domain.upcasts import version_of
-from chronofile.infra.contents import ContentStore
+from chronofile.infra.contents import ContentErasedMeanwhile, ContentStore
 from chronofile.infra.datastore import Datastore, PostgresApplicationRecorder
 
 Row = dict[str, Any]
@@ -138,7 +138,8 @@ class EventStore:
         Contents, and what `alongside` writes, go into the same transaction, before the lock. With the
         `token` of an earlier try that may have been committed, an append recognises itself and returns
         the positions it got then. Raises WrongExpectedVersion when a stream does not stand where an
-        addition says, LogBusy when the lock was not to be had; nothing is written then.
+        addition says or one of the contents was erased meanwhile, LogBusy when the lock was not to be had;
+        nothing is written then.
         """
         count = sum(len(addition.events) for addition in additions)
         if not count:
@@ -150,9 +151,10 @@ class EventStore:
                 if alongside is not None:
                     alongside(cursor)
                 self._recorder.lock(cursor)
+                self._contents.require(cursor, contents or {})
                 recorded_at = max(self._clock(), self._checked(cursor, additions))
                 return self._recorder.insert(cursor, _rows(additions, token, iso(recorded_at)), count)
-        except (WrongExpectedVersion, UniqueViolation, DeadlockDetected) as error:
+        except (ContentErasedMeanwhile, WrongExpectedVersion, UniqueViolation, DeadlockDetected) as error:
             # What `alongside` writes can be there already, or be written by two appends in opposite orders.
             if positions := self._positions_of(additions, token):
                 return positions

@@ -19,8 +19,9 @@ from chronofile.domain.ports import Log
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
 from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
-from chronofile.ingest import known
+from chronofile.ingest import erased, known
 from chronofile.ingest.appending import Appending
+from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import CAPTURED, KnownFile, is_gone, unsettled
 from chronofile.ingest.placing import Placing
@@ -39,7 +40,8 @@ TRIES_MAX = 20
 class Request:
     """What a run is asked to capture.
 
-    `again` reads also what looks unchanged, and compares all of what was captured with what is there now:
+    With `only`, which are absolute paths without links, nothing else below `paths` is looked at: what is there of
+    these and of what is below them, by the same rules. `again` reads also what looks unchanged, and compares all of what was captured with what is there now:
     of a file that is larger than a range, else only its ends are. `dry_run` appends nothing.
     """
 
@@ -49,6 +51,7 @@ class Request:
     again: bool = False
     dry_run: bool = False
     tool: str = "ingest"
+    only: frozenset[Path] | None = None
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class Captured:
     removed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     omitted: Counter[OmissionReason] = field(default_factory=Counter)
+    redactions: Counter[str] = field(default_factory=Counter)
     waiting_bytes: int = 0
     read_bytes: int = 0
     position: int = 0
@@ -74,6 +78,8 @@ Item = TypeVar("Item")
 
 class Capture:
     """One run: it scans, reads in groups, decides, and appends each group in one transaction.
+
+    `clean` takes out of what is read what is not to be stored; secrets, unless another is given.
 
     It can be stopped between any two of them and loses nothing: the next run goes on where it stood.
     """
@@ -87,10 +93,12 @@ class Capture:
         store_key: bytes,
         now: datetime,
         new_id: Callable[[], str],
+        clean: Clean | None = None,
         tick: Tick = lambda path, captured: None,
     ) -> None:
         self._log, self._key_of, self._home = log, key_of, home
         self._store_key, self._now, self._tick = store_key, now, tick
+        self._clean = clean or cleaning(key_of, redacting=True)
         self._batch = new_id()
         self._appending = Appending(log, new_id)
         self._assumed: dict[str, tuple[Source, Ranges]] = {}
@@ -99,25 +107,39 @@ class Capture:
         """Capture what the request names. Raises what the log raises; what is appended by then stays."""
         captured = Captured()
         seen: set[Path] = set()
-        for group in self._groups(request, captured, seen):
+        for group in self._groups(self._looks(request, captured, seen)):
             self._capture(request, group, captured)
         self._remove_gone(request, seen, captured)
+        return self._finished(captured)
+
+    def take(self, looks: Iterable[Looked], request: Request) -> Captured:
+        """Capture what was looked at elsewhere; of the request only how counts, and not its paths."""
+        captured = Captured()
+        for group in self._groups(looks):
+            self._capture(request, group, captured)
+        return self._finished(captured)
+
+    def _finished(self, captured: Captured) -> Captured:
         if captured.batch is not None:
             finished = BatchFinished(captured.revisions, len(captured.rejected), iso(self._now))
             self._appending.append([Addition(streams.batch(captured.batch), 1, [finished])])
         captured.position = self._log.position()
         return captured
 
-    def _groups(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[list[Looked]]:
+    def _looks(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[Looked]:
+        """Yield the files that changed, as they are read."""
+        for found in self._changed(request, captured, seen):
+            looked = self._look(request, found, captured)
+            if looked is not None:
+                captured.waiting_bytes += looked.waiting_bytes
+                self._tick(found.path, captured)
+                yield looked
+
+    def _groups(self, looks: Iterable[Looked]) -> Iterator[list[Looked]]:
         """Yield the files that were read, so many at a time that memory stays small."""
         group: list[Looked] = []
         size = 0
-        for found in self._changed(request, captured, seen):
-            looked = self._look(request, found, captured)
-            if looked is None:
-                continue
-            captured.waiting_bytes += looked.waiting_bytes
-            self._tick(found.path, captured)
+        for looked in looks:
             group.append(looked)
             size += min(looked.fingerprint.size, GROUP_BYTES_MAX)
             if len(group) >= GROUP_FILES_MAX or size >= GROUP_BYTES_MAX:
@@ -142,7 +164,7 @@ class Capture:
                     captured.rejected.append(Rejected(found.path, _reason(file.outcome)))
 
     def _found(self, request: Request, captured: Captured) -> Iterator[Found]:
-        for scanned in scan(request.paths, home=self._home):
+        for scanned in scan(request.paths, home=self._home, only=request.only):
             match scanned:
                 case Found():
                     yield scanned
@@ -224,6 +246,7 @@ class Capture:
             key_of=self._key_of,
             store_key=self._store_key,
             now=Occasion(self._batch, iso(self._now)),
+            clean=self._clean,
             whole=request.again,
             assumed=self._assumed,
         )
@@ -237,7 +260,7 @@ class Capture:
         self._appending.append(
             [*begun, *planned.additions],
             contents=planned.contents,
-            alongside=lambda cursor: known.write_names(cursor, planned.names),
+            alongside=partial(_write_beside, planned=planned),
         )
         captured.batch = self._batch
 
@@ -253,12 +276,13 @@ class Capture:
 
     def _remove_gone(self, request: Request, seen: set[Path], captured: Captured) -> None:
         """Note the captured files below the given folders that are there no more; transcripts are kept."""
-        gone: dict[Path, KnownFile] = {}
-        for folder in request.paths:
-            if folder.is_dir():
-                with self._log.cursor() as cursor:
-                    below = known.files_below(cursor, folder.resolve())
-                gone |= {file.path: file for file in below if file.path not in seen and is_gone(file.path)}
+        folders = [folder.resolve() for folder in request.paths if folder.is_dir()]
+        with self._log.cursor() as cursor:
+            if request.only is None:
+                files = [file for folder in folders for file in known.files_below(cursor, folder)]
+            else:
+                files = known.files_at_or_below(cursor, [p for p in _within(request.only, folders) if is_gone(p)])
+        gone = {file.path: file for file in files if file.path not in seen and is_gone(file.path)}
         for chunk in _chunks(gone.values(), GROUP_FILES_MAX):
             planned = self._decided(request, captured, partial(Planner.plan_removal, gone=chunk))
             captured.removed += len(planned.additions)
@@ -267,12 +291,23 @@ class Capture:
                     known.write_files(cursor, (), [file.path for file in chunk])
 
 
+def _within(paths: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
+    return sorted(path for path in paths if any(path.is_relative_to(folder) for folder in folders))
+
+
+def _write_beside(cursor: known.Cursor, planned: Planned) -> None:
+    known.write_names(cursor, planned.names)
+    if planned.taken_back:
+        erased.take_back(cursor, planned.taken_back | planned.contents.keys())
+
+
 def _count(planned: Planned, captured: Captured) -> None:
     captured.rejected += planned.rejected
     captured.sources |= planned.revised
     captured.revisions += planned.revisions
     captured.unchanged += planned.unchanged
     captured.moved += planned.moved
+    captured.redactions += planned.redactions
 
 
 def _reason(outcome: str) -> RejectionReason:

@@ -14,13 +14,16 @@ from chronofile.domain.events import Event, RevisionCaptured, SourceMoved
 from chronofile.domain.identity import source_id
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
+from chronofile.ingest.cleaning import Clean
+from chronofile.ingest.erased import Erased
 from chronofile.ingest.gathered import Gathered, KeyOf, text_key
 from chronofile.ingest.known import KnownFile, Name, is_gone
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
+from chronofile.ingest.redaction import Redacted
 from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting, is_part_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Standing:
     """What the log and the write side hold of all that a plan may touch.
 
@@ -34,6 +37,8 @@ class Standing:
     twins: Sequence[KnownFile] = ()
     new_contents: Counter[str] = field(default_factory=Counter)
     read_from: dict[str, list[Path]] = field(default_factory=dict)
+    reverted: frozenset[str] = frozenset()
+    erased: Erased = field(default_factory=Erased)
 
 
 def ranges_of(events: Iterable[Event], before: Ranges = ()) -> Ranges:
@@ -43,7 +48,7 @@ def ranges_of(events: Iterable[Event], before: Ranges = ()) -> Ranges:
         if isinstance(event, RevisionCaptured):
             if event.start == 0:
                 ranges.clear()
-            ranges.append((event.start, event.end, event.content))
+            ranges.append((event.start, event.end, sources.original_of(event)))
     return ranges
 
 
@@ -56,9 +61,10 @@ class Decisions:
     """Takes in one sighting after the other; what stands is brought up to date with each."""
 
     def __init__(
-        self, key_of: KeyOf, store_key: bytes, now: Occasion, standing: Standing, *, whole: bool
+        self, key_of: KeyOf, store_key: bytes, now: Occasion, standing: Standing, *, clean: Clean, whole: bool
     ) -> None:
         self._key_of, self._store_key, self._now, self._whole = key_of, store_key, now, whole
+        self._clean = clean
         self._standing = standing
         self._sources, self._names = standing.sources, standing.names
         self._versions = {identifier: source.version for identifier, source in self._sources.items()}
@@ -67,7 +73,9 @@ class Decisions:
         self._given: list[Name] = []
         self._gathered = Gathered(key_of)
         self._text_key = partial(text_key, key_of)
-        self._lost: list[Rejected] = []
+        self._rejected: list[Rejected] = []
+        self._originals: set[str] = set()
+        self._taken_back: set[str] = set()
         self._unchanged = 0
         self.left_behind: list[Path] = []
 
@@ -79,7 +87,7 @@ class Decisions:
             return self._grow(item) if item.sighting.growing else self._take_whole(item)
         except NotRead as error:
             # It changed after it was looked at: what was decided so far holds, the rest is for the next run.
-            self._lost.append(error.rejected)
+            self._rejected.append(error.rejected)
             return replace(item, open=False, is_lost=True)
 
     def remove(self, identifier: str) -> None:
@@ -105,29 +113,55 @@ class Decisions:
             contents=self._gathered.contents,
             names=[name for name in self._given if self._sources[name.source].version],
             standing={i: (self._sources[i], self._standing.ranges[i]) for i in self._events},
-            rejected=self._lost,
+            rejected=self._rejected,
             revised={i for i, found in self._events.items() if any(map(_is_revision, found))},
             revisions=sum(map(_is_revision, events)),
             unchanged=self._unchanged,
             moved=sum(isinstance(event, SourceMoved) for event in events),
+            redactions=sum(
+                (Counter(event.redactions) for event in events if isinstance(event, RevisionCaptured)),
+                Counter(),
+            ),
+            originals=frozenset(self._originals),
+            taken_back=frozenset(self._taken_back),
         )
 
     def _take_whole(self, item: Item) -> Item:
         content = self._key_of(item.sighting.content.range(0, item.sighting.content.size))
         identifier = self._file_source(item, content)
+        if self._is_erased(identifier, item, content):
+            return self._left_out(identifier, item)
         self._take(identifier, item, (0, item.sighting.content.size))
         return replace(item, source=identifier, content=content, open=False)
 
     def _grow(self, item: Item) -> Item:
         content = item.sighting.content
         identifier, start = self._growing_source(item)
+        found = (0, 0) if start is None else next(content.ranges(start), (start, start))
+        if self._is_erased(identifier, item, self._key_of(content.range(*found))):
+            return self._left_out(identifier, item)
         if start is None:
             self._unchanged += 1
             return replace(item, source=identifier, open=False)
-        found = next(content.ranges(start), (start, start))
         here = not self._is_elsewhere(identifier, item.sighting)
         self._take(identifier, item, found, here=here)
         return replace(item, source=identifier, open=found[1] < content.size)
+
+    def _is_erased(self, identifier: str, item: Item, original: str) -> bool:
+        """Tell whether bytes are not to be captured again; with `again` and by name they are taken back."""
+        erased = self._standing.erased
+        gone = (erased.sources & {identifier}) | (erased.contents & {original})
+        if gone and self._whole and item.named:
+            self._taken_back |= gone
+            return False
+        # What the source holds already without the erased passage means nothing new.
+        held = sources.holds(self._sources[identifier], original, (0, item.sighting.content.size))
+        return bool(gone) and (identifier in erased.sources or not held)
+
+    def _left_out(self, identifier: str, item: Item) -> Item:
+        self._rejected.append(Rejected(item.sighting.path, "erased"))
+        known = identifier if self._sources[identifier].version else None
+        return replace(item, source=known, open=False, is_erased=True)
 
     def _reject(self, item: Item, rejected: tuple[str, str], before: KnownFile | None) -> Item:
         """Note a rejection with the source that the file was so far, so that one of a transcript stays its own."""
@@ -147,8 +181,16 @@ class Decisions:
         """Decide what the bytes of a span mean; unless `here`, the source stays where it was said to be."""
         sighting, source = item.sighting, self._sources[identifier]
         content = sighting.content.range(*span)
+        original = self._key_of(content)
+        if sources.holds(source, original, span, again=self._whole):
+            kept = Redacted(content, {})
+        else:
+            kept = self._clean(content, sighting, self._standing.erased.spans.get(identifier, ()))
+            self._originals.add(original)
         seen = Seen(
-            content=self._key_of(content),
+            original=original,
+            content=self._key_of(kept.content) if kept.counts else original,
+            redactions=kept.counts,
             start=span[0],
             end=span[1],
             format=sighting.format,
@@ -159,10 +201,11 @@ class Decisions:
             probe=self._probe(sighting.content, span[1]),
             event_time=sighting.event_time,
         )
-        events = sources.capture(source, self._registration(identifier, item), seen, self._now)
+        registration = self._registration(identifier, item)
+        events = sources.capture(source, registration, seen, self._now, again=self._whole)
         self._standing.read_from.setdefault(identifier, []).append(sighting.path)
         if any(map(_is_revision, events)):
-            self._gathered.add(content)
+            self._gathered.add(kept.content)
         elif not events:
             self._unchanged += 1
         self._add(identifier, events, sighting)
@@ -219,7 +262,7 @@ class Decisions:
         What is in memory is compared as a whole; of a large file its ends are, unless the whole is asked for.
         """
         source = self._sources[identifier]
-        if not source.revision or source.removed:
+        if not source.revision or source.removed or (self._whole and source.hidden):
             return 0
         if content.size < source.end or self._probe(content, source.end) != source.probe:
             return None

@@ -18,7 +18,7 @@ import psycopg
 from chronofile.ingest.reading import Fingerprint
 
 Cursor = psycopg.Cursor[dict[str, Any]]
-CAPTURED = "captured"
+CAPTURED, ERASED = "captured", "erased"
 
 _BEGINNING_BYTES = 1_024
 """How much of a path the index on its beginning holds."""
@@ -101,6 +101,13 @@ def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
         (*(bound[:_BEGINNING_BYTES] for bound in bounds), *bounds),
     )
     return [_known(row) for row in cursor]
+
+
+def files_at_or_below(cursor: Cursor, paths: Sequence[Path]) -> list[KnownFile]:
+    """Return what is known of the files at the paths; a path at which none is known stands for a folder."""
+    found = files(cursor, paths)
+    folders = [path for path in paths if path not in found]
+    return [*found.values(), *(file for folder in folders for file in files_below(cursor, folder))]
 
 
 def shared_files(cursor: Cursor) -> list[Path]:

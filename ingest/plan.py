@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.rejection import Rejected
 from chronofile.domain.scopes import GLOBAL
 from chronofile.domain.sources import Source
-from chronofile.ingest.known import CAPTURED, KnownFile, Name, unsettled
+from chronofile.ingest.known import CAPTURED, ERASED, KnownFile, Name, unsettled
 from chronofile.ingest.sighting import HeldBytes, Looked, Sighting
 
 Ranges = Sequence[tuple[int, int, str]]
@@ -21,7 +22,8 @@ Ranges = Sequence[tuple[int, int, str]]
 class Item:
     """One sighting of a group, and how far it is: `source` once it is known, `open` while ranges are left.
 
-    `is_lost`: its file changed under our hands, so that nothing can be said of it now.
+    `named`: its file was given by name. `is_lost`: its file changed under our hands, so that nothing can be said
+    of it now. `is_erased`: it was erased and is not captured again.
     """
 
     sighting: Sighting
@@ -30,7 +32,9 @@ class Item:
     source: str | None = None
     content: str | None = None
     open: bool = True
+    named: bool = False
     is_lost: bool = False
+    is_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,9 @@ class Plan:
             for looked in group
             if looked.rejected is not None and looked.rejected_state is not None
         }
+        named = {looked.found.path for looked in group if looked.found.named}
         items = [
-            Item(sighting, scope, rejections.get(sighting.path))
+            Item(sighting, scope, rejections.get(sighting.path), named=sighting.path in named)
             for sighting, scope in zip(sightings, scopes, strict=True)
         ]
         return cls(group, _merged(items), before, wanted or GLOBAL)
@@ -88,7 +93,7 @@ class Plan:
                     sources=len(found),
                     content=one.content if one else None,
                     fingerprint=looked.fingerprint if looked.is_told else unsettled(looked.fingerprint),
-                    outcome=_outcome(looked),
+                    outcome=ERASED if all(item.is_erased for item in found) else _outcome(looked),
                 )
 
 
@@ -107,6 +112,11 @@ class Planned:
     revisions: int = 0
     unchanged: int = 0
     moved: int = 0
+    redactions: Counter[str] = field(default_factory=Counter)
+    originals: frozenset[str] = frozenset()
+    """Keys of the ranges that are new, as they stand in their files."""
+    taken_back: frozenset[str] = frozenset()
+    """Sources, and contents by their keys, that were erased and asked for by name."""
 
 
 def _merged(items: Sequence[Item]) -> list[Item]:

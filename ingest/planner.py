@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chronofile.domain import streams
+from chronofile.domain.events import RevisionCaptured
 from chronofile.domain.ports import Log
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Source, source_of
-from chronofile.ingest import known
+from chronofile.ingest import erased, known
+from chronofile.ingest.cleaning import Clean
 from chronofile.ingest.decisions import Decisions, Standing, names_of, ranges_of
 from chronofile.ingest.gathered import KeyOf, text_key
 from chronofile.ingest.known import KnownFile
@@ -29,12 +31,24 @@ class Planner:
     key_of: KeyOf
     store_key: bytes
     now: Occasion
+    clean: Clean
     whole: bool = False
     assumed: Mapping[str, tuple[Source, Ranges]] = field(default_factory=dict)
 
     def plan(self, plan: Plan) -> Planned:
-        """Decide the next range of every open item."""
-        decisions = self._decisions(self._standing(plan))
+        """Decide the next range of every open item; once more where it turns out that one was erased."""
+        standing = self._standing(plan)
+        planned = self._planned(plan, standing)
+        with self.log.cursor() as cursor:
+            gone = erased.contents(cursor, planned.originals)
+        if not gone:
+            return planned
+        standing = self._standing(plan)
+        standing.erased = replace(standing.erased, contents=gone)
+        return self._planned(plan, standing)
+
+    def _planned(self, plan: Plan, standing: Standing) -> Planned:
+        decisions = self._decisions(standing)
         items = [decisions.decide(item, plan.before) if item.open else item for item in plan.items]
         decisions.remove_replaced(items, plan.before)
         left_behind = plan.left_behind + tuple(decisions.left_behind)
@@ -72,10 +86,14 @@ class Planner:
 
     def _load(self, standing: Standing, ids: Collection[str]) -> None:
         stored = self.log.read_many([streams.source(identifier) for identifier in sorted(ids)])
-        for stream, recorded in stored.items():
-            events, identifier = [found.event for found in recorded], streams.id_of(stream)
-            standing.ranges[identifier] = ranges_of(events)
-            standing.sources[identifier] = source_of(events)
+        events = {streams.id_of(stream): [one.event for one in found] for stream, found in stored.items()}
+        batches = {one.batch for found in events.values() for one in found if isinstance(one, RevisionCaptured)}
+        with self.log.cursor() as cursor:
+            standing.reverted = erased.reverted(cursor, batches)
+            standing.erased = erased.of_sources(cursor, list(events))
+        for identifier, found in events.items():
+            standing.ranges[identifier] = ranges_of(found)
+            standing.sources[identifier] = source_of(found, standing.reverted)
         for identifier, (source, ranges) in self.assumed.items():
             standing.sources[identifier], standing.ranges[identifier] = source, ranges
 
@@ -91,7 +109,9 @@ class Planner:
             standing.read_from[identifier] = paths
 
     def _decisions(self, standing: Standing) -> Decisions:
-        return Decisions(self.key_of, self.store_key, self.now, standing, whole=self.whole)
+        return Decisions(
+            self.key_of, self.store_key, self.now, standing, clean=self.clean, whole=self.whole
+        )
 
     def _text_key(self, text: str) -> str:
         return text_key(self.key_of, text)

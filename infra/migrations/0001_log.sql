@@ -89,3 +89,25 @@ CREATE UNIQUE INDEX files_path_idx ON log.files (sha256(path));
 CREATE INDEX files_beginning_idx ON log.files (substr(path, 1, 1024));
 CREATE INDEX files_content_idx ON log.files (content) WHERE content IS NOT NULL;
 CREATE INDEX files_source_idx ON log.files (source) WHERE source IS NOT NULL;
+
+-- Batches that were undone: decided in the transaction of the undo.
+CREATE TABLE log.reverted (
+    batch text PRIMARY KEY
+);
+
+-- What was erased and is not to be captured again: contents by the keys of their bytes, sources as a whole, and
+-- passages by how long they are and by keyed hashes of their beginning and of the whole.
+CREATE TABLE log.erased_content (
+    key text PRIMARY KEY,
+    erasure text NOT NULL
+);
+CREATE TABLE log.erased_source (
+    source text PRIMARY KEY,
+    erasure text NOT NULL
+);
+CREATE TABLE log.erased_span (
+    source text NOT NULL,
+    span text NOT NULL,
+    erasure text NOT NULL,
+    PRIMARY KEY (source, span)
+);

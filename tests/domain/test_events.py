@@ -16,10 +16,16 @@ from chronofile.domain.codec import UnknownEvent, dumps, event_of, name_of, payl
 from chronofile.domain.events import (
     EVENT_TYPES,
     BatchFinished,
+    BatchRestored,
+    BatchReverted,
     BatchStarted,
     CaptureRejected,
+    ContentErased,
     DirectoryMapped,
     Event,
+    MemoryCorrected,
+    MemoryForgotten,
+    MemoryRemembered,
     RevisionCaptured,
     ScopeCreated,
     SearchServed,
@@ -51,13 +57,28 @@ SAMPLES: list[tuple[str, int, str, Event]] = [
         (
             '{"batch":"0b1","content":"dddddddddddddddddddddddddddddddddddddddd","encoding":"utf-8","end":4096,'
             '"event_time":"2026-05-08T14:00:00+02:00","file":"cccccccccccccccccccccccccccccccccccccccc",'
-            '"format":"text","observed_at":"2026-05-08T12:00:00.000000+00:00",'
+            '"format":"text","observed_at":"2026-05-08T12:00:00.000000+00:00","original":null,'
             '"probe":"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee","redactions":{"aws-key":2},"revision":3,"start":1024}'
         ),
         RevisionCaptured(
             revision=3, content=BYTES, start=1024, end=4096, format="text", encoding="utf-8", file=FILE,
             probe=PROBE, batch="0b1", observed_at=AT, event_time="2026-05-08T14:00:00+02:00",
             redactions={"aws-key": 2},
+        ),
+    ),
+    (
+        "RevisionCaptured",
+        1,
+        (
+            '{"batch":"0b1","content":"dddddddddddddddddddddddddddddddddddddddd","encoding":"utf-8","end":4096,'
+            '"event_time":null,"file":"cccccccccccccccccccccccccccccccccccccccc","format":"claude-code",'
+            '"observed_at":"2026-05-08T12:00:00.000000+00:00",'
+            '"original":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",'
+            '"probe":"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee","redactions":{"jwt":1},"revision":1,"start":0}'
+        ),
+        RevisionCaptured(
+            revision=1, content=BYTES, start=0, end=4096, format="claude-code", encoding="utf-8", file=FILE,
+            probe=PROBE, batch="0b1", observed_at=AT, event_time=None, redactions={"jwt": 1}, original=KEY,
         ),
     ),
     (
@@ -90,7 +111,7 @@ SAMPLES: list[tuple[str, int, str, Event]] = [
     (
         "BatchStarted",
         1,
-        '{"observed_at":"2026-05-08T12:00:00.000000+00:00","tool":"ingest"}',
+        '{"observed_at":"2026-05-08T12:00:00.000000+00:00","of":null,"tool":"ingest"}',
         BatchStarted("ingest", AT),
     ),
     (
@@ -98,6 +119,67 @@ SAMPLES: list[tuple[str, int, str, Event]] = [
         1,
         '{"observed_at":"2026-05-08T12:00:00.000000+00:00","rejected":1,"revisions":7}',
         BatchFinished(7, 1, AT),
+    ),
+    (
+        "BatchStarted",
+        1,
+        '{"observed_at":"2026-05-08T12:00:00.000000+00:00","of":"0b1","tool":"undo"}',
+        BatchStarted("undo", AT, of="0b1"),
+    ),
+    (
+        "BatchReverted",
+        1,
+        '{"by":"0b2","observed_at":"2026-05-08T12:00:00.000000+00:00"}',
+        BatchReverted("0b2", AT),
+    ),
+    (
+        "BatchRestored",
+        1,
+        '{"by":"0b3","observed_at":"2026-05-08T12:00:00.000000+00:00"}',
+        BatchRestored("0b3", AT),
+    ),
+    (
+        "ContentErased",
+        1,
+        (
+            '{"actor":"cli","closed":["5e"],"contents":["dddddddddddddddddddddddddddddddddddddddd"],'
+            '"observed_at":"2026-05-08T12:00:00.000000+00:00",'
+            '"originals":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"],"reason":null,'
+            '"receipt":"cccccccccccccccccccccccccccccccccccccccc","spans":["5f:30:b1:b2"],'
+            '"streams":["source-5e","memory-3e"]}'
+        ),
+        ContentErased(
+            contents=(BYTES,), originals=(KEY,), streams=("source-5e", "memory-3e"), closed=("5e",),
+            spans=("5f:30:b1:b2",), actor="cli", reason=None, receipt=FILE, observed_at=AT,
+        ),
+    ),
+    (
+        "MemoryRemembered",
+        1,
+        (
+            '{"actor":"mcp","kind":"decision","observed_at":"2026-05-08T12:00:00.000000+00:00",'
+            '"original":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","redactions":{"jwt":1},"scope":"project:api",'
+            '"text":"dddddddddddddddddddddddddddddddddddddddd"}'
+        ),
+        MemoryRemembered("project:api", "decision", BYTES, "mcp", AT, {"jwt": 1}, KEY),
+    ),
+    (
+        "MemoryCorrected",
+        1,
+        (
+            '{"actor":"cli","observed_at":"2026-05-08T12:00:00.000000+00:00","original":null,"redactions":{},'
+            '"text":"dddddddddddddddddddddddddddddddddddddddd"}'
+        ),
+        MemoryCorrected(BYTES, "cli", AT),
+    ),
+    (
+        "MemoryForgotten",
+        1,
+        (
+            '{"actor":"python","observed_at":"2026-05-08T12:00:00.000000+00:00",'
+            '"reason":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}'
+        ),
+        MemoryForgotten(KEY, "python", AT),
     ),
     ("ScopeCreated", 1, '{"observed_at":"2026-05-08T12:00:00.000000+00:00"}', ScopeCreated(AT)),
     (

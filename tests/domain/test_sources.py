@@ -28,6 +28,7 @@ from chronofile.domain.sources import (
     evolve,
     reject,
     remove,
+    shown,
     source_of,
 )
 from tests.builders import OBSERVED_AT, registered, revised
@@ -35,7 +36,7 @@ from tests.builders import OBSERVED_AT, registered, revised
 NOW = Occasion("batch", OBSERVED_AT)
 FILE = Registration("file", "global", "key", "uri", 0, None)
 WHOLE = Seen(
-    content="c1", start=0, end=100, format="text", encoding="utf-8", uri="uri", key="key", file="file",
+    original="c1", content="c1", start=0, end=100, format="text", encoding="utf-8", uri="uri", key="key", file="file",
     probe="p1", event_time="2026-05-08",
 )  # fmt: skip
 MOVED = replace(WHOLE, uri="uri-2", key="key-2", file="file-2")
@@ -63,34 +64,34 @@ def test_the_same_bytes_again_mean_nothing() -> None:
 
 
 def test_other_bytes_are_the_next_revision() -> None:
-    (event,) = capture(source_of(CAPTURED), FILE, replace(WHOLE, content="c2", end=7), NOW)
+    (event,) = capture(source_of(CAPTURED), FILE, replace(WHOLE, original="c2", content="c2", end=7), NOW)
 
     assert isinstance(event, RevisionCaptured)
     assert (event.revision, event.content, event.start, event.end) == (2, "c2", 0, 7)
 
 
 def test_bytes_that_come_back_are_a_revision_again() -> None:
-    other = replace(WHOLE, content="c2")
+    other = replace(WHOLE, original="c2", content="c2")
     source = evolve(source_of(CAPTURED), capture(source_of(CAPTURED), FILE, other, NOW))
 
     assert kinds(capture(source, FILE, WHOLE, NOW)) == ["RevisionCaptured"]
 
 
 def test_a_range_continues_where_the_source_ends() -> None:
-    more = replace(WHOLE, content="c2", start=100, end=150, probe="p2")
+    more = replace(WHOLE, original="c2", content="c2", start=100, end=150, probe="p2")
 
     (event,) = capture(source_of(CAPTURED), FILE, more, NOW)
     grown = evolve(source_of(CAPTURED), [event])
 
     assert isinstance(event, RevisionCaptured)
     assert (event.revision, event.start, event.end) == (2, 100, 150)
-    assert (grown.end, grown.probe, grown.content) == (150, "p2", None)
+    assert (grown.end, grown.probe, grown.original) == (150, "p2", None)
     assert capture(grown, FILE, replace(more, start=150), NOW) == []
 
 
 def test_a_range_from_anywhere_else_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(AssertionError):
-        capture(source_of(CAPTURED), FILE, replace(WHOLE, content="c2", start=99, end=150), NOW)
+        capture(source_of(CAPTURED), FILE, replace(WHOLE, original="c2", content="c2", start=99, end=150), NOW)
 
 
 def test_the_same_bytes_elsewhere_are_a_move_and_other_bytes_a_move_and_a_revision() -> None:
@@ -98,7 +99,7 @@ def test_the_same_bytes_elsewhere_are_a_move_and_other_bytes_a_move_and_a_revisi
     move = SourceMoved("uri-2", "key-2", "file-2", "batch", OBSERVED_AT)
 
     assert capture(source, FILE, MOVED, NOW) == [move]
-    assert kinds(capture(source, FILE, replace(MOVED, content="c2"), NOW)) == [
+    assert kinds(capture(source, FILE, replace(MOVED, original="c2", content="c2"), NOW)) == [
         "SourceMoved",
         "RevisionCaptured",
     ]
@@ -106,7 +107,7 @@ def test_the_same_bytes_elsewhere_are_a_move_and_other_bytes_a_move_and_a_revisi
 
 
 def test_an_empty_file_is_captured_once() -> None:
-    empty = replace(WHOLE, content="c0", end=0)
+    empty = replace(WHOLE, original="c0", content="c0", end=0)
     source = source_of(capture(Source(), FILE, empty, NOW))
 
     assert (source.revision, source.end) == (1, 0)
@@ -160,7 +161,7 @@ def test_a_source_stands_where_its_events_put_it() -> None:
 
     assert source == Source(
         version=4, kind="transcript", scope="project:web", uri="uri-2", file="file-2", session="s", revision=1,
-        content="c1", end=100, probe="probe", format="turns",
+        original="c1", end=100, probe="probe", format="turns",
     )  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def test_a_source_is_captured_once_for_each_change(contents: list[str]) -> None:
         events += (
             remove(source, NOW)
             if content == "gone"
-            else capture(source, FILE, replace(WHOLE, content=content), NOW)
+            else capture(source, FILE, replace(WHOLE, original=content, content=content), NOW)
         )
 
     told = [e.content if isinstance(e, RevisionCaptured) else "gone" for e in events[1:]]
@@ -186,3 +187,60 @@ def test_a_source_is_captured_once_for_each_change(contents: list[str]) -> None:
     assert source_of(events).version == len(events)
     assert isinstance(events[0], SourceRegistered) if events else not seen
     assert not any(isinstance(event, SourceRemoved) for event in events) or "gone" in contents
+
+
+def ranged(start: int, end: int, batch: str) -> RevisionCaptured:
+    return revised(content=f"{start}-{end}", start=start, end=end, batch=batch)
+
+
+FIRST, SECOND, THIRD = ranged(0, 100, "b1"), ranged(100, 150, "b2"), ranged(150, 180, "b3")
+WHOLE_AGAIN = ranged(0, 90, "b4")
+
+
+@pytest.mark.parametrize(
+    ("events", "reverted", "expected"),
+    [
+        ([FIRST, SECOND], (), [FIRST, SECOND]),
+        ([FIRST, SECOND, THIRD], ("b2",), [FIRST]),
+        ([FIRST, SECOND, THIRD], ("b1",), []),
+        ([FIRST, SECOND, WHOLE_AGAIN], ("b4",), [FIRST, SECOND]),
+        ([FIRST, SECOND, WHOLE_AGAIN], ("b1", "b2"), [WHOLE_AGAIN]),
+        ([FIRST, WHOLE_AGAIN, replace(SECOND, start=90)], ("b4",), [FIRST]),
+        ([FIRST, SourceRemoved("b2", OBSERVED_AT)], (), []),
+        ([FIRST, SourceRemoved("b2", OBSERVED_AT)], ("b2",), [FIRST]),
+        ([FIRST, SourceRemoved("b2", OBSERVED_AT), WHOLE_AGAIN], ("b4",), []),
+    ],
+)
+def test_a_source_shows_what_was_not_undone_and_does_not_continue_it(
+    events: list[Event], reverted: Sequence[str], expected: list[Event]
+) -> None:
+    assert shown(events, reverted) == expected
+
+
+def test_what_was_undone_is_captured_again_only_when_it_is_asked_for() -> None:
+    source = source_of(CAPTURED, {"batch"})
+
+    assert source.hidden
+    assert capture(source, FILE, WHOLE, NOW) == []
+    assert kinds(capture(source, FILE, WHOLE, NOW, again=True)) == ["RevisionCaptured"]
+
+
+def test_a_range_that_continues_what_was_undone_is_hidden_too() -> None:
+    more = replace(WHOLE, original="c2", content="c2", start=100, end=150)
+    source = source_of(CAPTURED, {"batch"})
+
+    grown = evolve(source, capture(source, FILE, more, Occasion("later", OBSERVED_AT)))
+
+    assert grown.hidden
+    assert not evolve(grown, capture(grown, FILE, replace(more, start=0, end=9), NOW)).hidden
+
+
+def test_the_event_names_the_bytes_in_the_file_only_where_something_was_taken_out_of_them() -> None:
+    clean = capture(Source(), FILE, WHOLE, NOW)[-1]
+    redacted = capture(Source(), FILE, replace(WHOLE, content="c9", redactions={"jwt": 1}), NOW)[-1]
+
+    assert isinstance(clean, RevisionCaptured)
+    assert clean.original is None
+    assert isinstance(redacted, RevisionCaptured)
+    assert (redacted.content, redacted.original, redacted.redactions) == ("c9", "c1", {"jwt": 1})
+    assert capture(source_of([redacted]), FILE, replace(WHOLE, uri=""), NOW) == []
