@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from zlib import crc32
 
+from chronofile.domain.echoes import turn_echoes
 from chronofile.domain.identity import digest, encoded
 from chronofile.domain.sections import Section, TextKind, fences, sections
 from chronofile.domain.turns import PART_SEPARATOR, Part, PartType, Role, Turn
@@ -95,18 +96,21 @@ def cut(text: str, *, kind: TextKind, chars_max: int = PASSAGE_CHARS_MAX) -> tup
 
 
 def cut_turn(turn: Turn, *, chars_max: int = PASSAGE_CHARS_MAX) -> tuple[Span, ...]:
-    """Partition a turn's text, so that no passage holds parts of two types.
+    """Partition a turn's text but for its echoes, so that no passage holds parts of two types.
 
     An assistant's words and summaries are cut as Markdown, tool calls and results as code, other parts as prose.
+    What Chronofile itself put into the prompt (`turn_echoes`) gives no passage: it is there as what it quotes.
     """
     spans: list[Span] = []
     at = 0
     text = turn.text
+    left_out = turn_echoes(turn)
     for kind, parts in groupby(turn.parts, key=_type):
         length = sum(len(part.text) + len(PART_SEPARATOR) for part in parts)
         end = min(at + length, len(text))
-        cuts = cut(text[at:end], kind=_part_kind(kind, turn.role), chars_max=chars_max)
-        spans.extend((at + first, at + last) for first, last in cuts)
+        for start, until in _outside(left_out, at, end):
+            cuts = cut(text[start:until], kind=_part_kind(kind, turn.role), chars_max=chars_max)
+            spans.extend((start + first, start + last) for first, last in cuts)
         at = end
     return tuple(spans)
 
@@ -252,6 +256,18 @@ def _is_joined(before: str, after: str) -> bool:
         return "\udc00" <= after <= "\udfff"
     is_modifier = "\ufe00" <= after <= "\ufe0f" or "\U0001f3fb" <= after <= "\U0001f3ff"
     return is_modifier or "\u200d" in (before, after) or unicodedata.combining(after) > 0
+
+
+def _outside(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
+    """Yield what of [start, end) is in none of the spans."""
+    for first, last in spans:
+        if first > start:
+            yield start, min(first, end)
+        start = max(start, last)
+        if start >= end:
+            return
+    if start < end:
+        yield start, end
 
 
 def _type(part: Part) -> PartType:
