@@ -19,7 +19,7 @@ from chronofile.domain.ports import Log
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
 from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
-from chronofile.ingest import erased, known
+from chronofile.ingest import erased, known, spool
 from chronofile.ingest.appending import Appending
 from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.gathered import KeyOf
@@ -121,10 +121,23 @@ class Capture:
 
     def _finished(self, captured: Captured) -> Captured:
         if captured.batch is not None:
-            finished = BatchFinished(captured.revisions, len(captured.rejected), iso(self._now))
-            self._appending.append([Addition(streams.batch(captured.batch), 1, [finished])])
+            self._finish(streams.batch(captured.batch), captured)
         captured.position = self._log.position()
         return captured
+
+    def _finish(self, batch: str, captured: Captured) -> None:
+        """Note that the run ended by itself; its batch may have been undone while it went on."""
+        finished = BatchFinished(captured.revisions, len(captured.rejected), iso(self._now))
+        after = 1
+        for tries_left in reversed(range(TRIES_MAX)):
+            try:
+                self._appending.append([Addition(batch, after, [finished])])
+            except WrongExpectedVersion:
+                if not tries_left:
+                    raise
+                after = len(self._log.read_many([batch])[batch])
+            else:
+                return
 
     def _looks(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[Looked]:
         """Yield the files that changed, as they are read."""
@@ -215,6 +228,7 @@ class Capture:
         if not request.dry_run:
             with self._log.cursor() as cursor:
                 known.write_files(cursor, self._remembered(plan), plan.left_behind)
+            spool.write_offsets(self._home, plan.offsets)
 
     def _decided(self, request: Request, captured: Captured, decide: Callable[[Planner], Planned]) -> Planned:
         """Decide and append; where somebody else was first, decide anew with what stands then."""

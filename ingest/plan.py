@@ -12,7 +12,7 @@ from chronofile.domain.rejection import Rejected
 from chronofile.domain.scopes import GLOBAL
 from chronofile.domain.sources import Source
 from chronofile.ingest.known import CAPTURED, ERASED, KnownFile, Name, unsettled
-from chronofile.ingest.sighting import HeldBytes, Looked, Sighting
+from chronofile.ingest.sighting import HeldBytes, Looked, Sighting, uri_of
 
 Ranges = Sequence[tuple[int, int, str]]
 """The ranges that make up what a source holds now: start, end and content key of each."""
@@ -95,6 +95,17 @@ class Plan:
                     fingerprint=looked.fingerprint if looked.is_told else unsettled(looked.fingerprint),
                     outcome=ERASED if all(item.is_erased for item in found) else _outcome(looked),
                 )
+
+    @property
+    def offsets(self) -> dict[Path, int]:
+        """Return how far each transcript that has its file for itself is captured, in bytes."""
+        return {
+            item.sighting.path: item.sighting.content.size
+            for item in self.items
+            if item.sighting.growing
+            and item.sighting.uri == uri_of(item.sighting.path)
+            and not (item.open or item.is_lost or item.is_erased)
+        }
 
 
 @dataclass(slots=True)

@@ -12,19 +12,22 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
+from chronofile.domain import streams
 from chronofile.domain.events import (
     BatchFinished,
+    BatchReverted,
     BatchStarted,
     CaptureRejected,
     RevisionCaptured,
     SourceRegistered,
 )
 from chronofile.ingest.capture import GROUP_FILES_MAX, Capture, Captured, Request
-from tests.builders import add, claude_line, repository, turn_line, write
+from tests.builders import OBSERVED_AT, add, claude_line, repository, turn_line, write
 from tests.world import World
 
 NOBODY = 65_534
@@ -453,3 +456,43 @@ class TestNames:
         captured = world.capture(tmp_path, world.home / "notes.md")
 
         assert (captured.revisions, captured.omitted["home"]) == (1, 2)
+
+
+def test_a_batch_that_is_undone_while_it_is_captured_ends_like_any_other(world: World, folder: Path) -> None:
+    def undo(_path: Path, captured: Captured) -> None:
+        if captured.batch is None:
+            return
+        stream = streams.batch(captured.batch)
+        if len(world.store.read(stream)) == 1:
+            world.given(stream, BatchReverted("undo", OBSERVED_AT))
+
+    for number in range(GROUP_FILES_MAX + 50):
+        write(folder / f"{number:03}.md", f"{LONG} This is the {number}th.")
+
+    captured = capture_with(world, folder, undo)
+
+    told = [type(r.event).__name__ for r in world.store.read(streams.batch(captured.batch or ""))]
+    assert told == ["BatchStarted", "BatchReverted", "BatchFinished"]
+
+
+def test_a_hook_can_read_how_far_a_transcript_is_captured(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_line("What is the port?"), encoding="utf-8")
+
+    world.capture(path)
+
+    offset = world.home / "captured" / blake2b(os.fsencode(path), digest_size=16).hexdigest()
+    assert int(offset.read_text(encoding="ascii")) == path.stat().st_size
+
+
+def test_only_what_was_named_is_looked_at_and_by_the_same_rules(world: World, folder: Path) -> None:
+    write(folder / ".gitignore", "ignored.md\n")
+    for name in ("one.md", "two.md", "ignored.md"):
+        write(folder / name, LONG + name)
+
+    captured = world.capture(folder, only=frozenset({folder / "one.md", folder / "ignored.md"}))
+
+    assert captured.revisions == 1
+    (folder / "one.md").unlink()
+    assert world.capture(folder, only=frozenset({folder / "two.md"})).removed == 0
+    assert world.capture(folder, only=frozenset({folder / "one.md"})).removed == 1

@@ -1,0 +1,260 @@
+"""The spool: what agents' hooks noted, in a folder of the home, until it is captured.
+
+An entry is a file of one line of JSON, and behind it the bytes that the hook copied from transcripts. Its name
+begins with its time, so that names are in the order of events.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from chronofile.domain.rejection import NotRead
+from chronofile.ingest.spooled import SpooledBytes, held, is_object
+
+VERSION = 1
+SUFFIX = ".entry"
+LINE_BYTES_MAX = 4 << 20
+"""The hook keeps 64 KiB of a client's JSON, which escapes make six times as long at most."""
+PART_AGE_S_MAX = 600.0
+"""A file that has no name yet after so long is of a hook that was killed."""
+
+_REASON = ".reason"
+_ASIDE = "set-aside"
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class Unusable(Exception):
+    """The entry cannot be used."""
+
+    def __init__(self, entry: Path, reason: str) -> None:
+        super().__init__(f"{entry}: {self.__doc__} {reason}")
+        self.entry, self.reason = entry, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A transcript that an entry names, with its size when the hook ran, None where there was no file.
+
+    `held` is what was copied of it; `left_out_bytes` were to be copied and were too many.
+    """
+
+    path: Path
+    size: int | None
+    held: SpooledBytes | None
+    left_out_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of an agent, as its hook noted it. `is_readable`: the client's own JSON could be read."""
+
+    file: Path
+    event: str
+    agent: str
+    at_ns: int
+    mentions: tuple[Mention, ...]
+    is_readable: bool
+
+    @property
+    def id(self) -> str:
+        return self.file.name.removesuffix(SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """An entry that could not be used, and why."""
+
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStanding:
+    """How much waits in the spool, what was set aside, and how many bytes all of it takes."""
+
+    waiting: int = 0
+    set_aside: tuple[SetAside, ...] = ()
+    bytes: int = 0
+
+
+def folder(home: Path) -> Path:
+    return home / "spool"
+
+
+def waiting(home: Path) -> list[Path]:
+    """Return the entries, oldest first; none where there is no spool."""
+    return _entries_in(folder(home))
+
+
+def read(file: Path) -> Entry | None:
+    """Return an entry, None where a later version of the program has to read it. Raises Unusable."""
+    try:
+        line, size = _first_line(file)
+    except OSError as failure:
+        raise Unusable(file, f"The system says: {failure.strerror}.") from failure
+    try:
+        found = json.loads(line)
+        if found["version"] > VERSION:
+            return None
+        return _entry(file, found, len(line), size)
+    except NotRead as failure:
+        raise Unusable(file, str(failure)) from failure
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as failure:
+        raise Unusable(file, f"It is no entry of a hook ({type(failure).__name__}).") from failure
+
+
+def set_aside(file: Path, reason: str) -> None:
+    """Move an entry out of the way, with its reason beside it."""
+    aside = file.parent / _ASIDE
+    aside.mkdir(mode=0o700, exist_ok=True)
+    file.rename(aside / file.name)
+    _write(aside / (file.name + _REASON), reason.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def discard(home: Path, paths: frozenset[Path]) -> int:
+    """Delete every entry that names one of the transcripts, also those that were set aside; return how many.
+
+    What was erased must not come back from the spool.
+    """
+    gone = 0
+    for file in (*waiting(home), *_aside(home)):
+        with suppress(Unusable, OSError):
+            entry = read(file)
+            if entry is not None and paths & {mention.path for mention in entry.mentions}:
+                file.unlink()
+                file.with_name(file.name + _REASON).unlink(missing_ok=True)
+                gone += 1
+    return gone
+
+
+def standing(home: Path) -> SpoolStanding:
+    """Return how the spool stands."""
+    aside = _aside(home)
+    files = [*waiting(home), *aside]
+    reasons = [SetAside(file.name.removesuffix(SUFFIX), _reason_of(file)) for file in aside]
+    return SpoolStanding(len(files) - len(aside), tuple(reasons), sum(map(_size, files)))
+
+
+@contextmanager
+def locked(home: Path) -> Iterator[bool]:
+    """Hold the right to drain the spool, if no other process has it; it ends with this process, also by a kill."""
+    from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: PLC0415  # Not every system has it.
+
+    lock = os.open(folder(home) / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            flock(lock, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(lock)
+
+
+def delete_parts(home: Path) -> None:
+    """Delete what hooks that were killed left of entries."""
+    with suppress(OSError):
+        for file in folder(home).iterdir():
+            if file.suffix == ".part" and time.time() - file.stat().st_mtime > PART_AGE_S_MAX:
+                file.unlink()
+
+
+def write_offsets(home: Path, offsets: Mapping[Path, int]) -> None:
+    """Leave for the hooks how many bytes of each transcript are captured.
+
+    Where that cannot be written a hook copies more than it needs to, and that is all.
+    """
+    beside = home / "captured"
+    with suppress(OSError):
+        beside.mkdir(mode=0o700, exist_ok=True)
+        for path, offset in offsets.items():
+            name = blake2b(os.fsencode(path), digest_size=16).hexdigest()
+            _write(beside / name, b"%d" % offset)
+
+
+def _entry(file: Path, found: Any, line_bytes: int, size: int) -> Entry:
+    place = line_bytes
+    copies = [told["copied"]["spans"] for told in found["transcripts"] if "copied" in told]
+    if (expected := place + sum(end - start for spans in copies for start, end in spans)) != size:
+        raise Unusable(file, f"It should have {expected} bytes and has {size}.")
+    mentions = []
+    for told in found["transcripts"]:
+        copied = told.get("copied") or {}
+        spans = []
+        for start, end in copied.get("spans", ()):
+            if not 0 <= start <= end:
+                raise ValueError(start)
+            spans.append((start, end, place))
+            place += end - start
+        bytes_held = held(file, tuple(spans), int(copied["offset"])) if spans else None
+        path = Path(str(told["path"]))
+        if not path.is_absolute() or b"\0" in os.fsencode(path):
+            raise ValueError(path)
+        size_then = told["size"] if isinstance(told["size"], int) else None
+        mentions.append(Mention(path, size_then, bytes_held, int(copied.get("left_out", 0))))
+    return Entry(
+        file=file,
+        event=str(found["event"]),
+        agent=str(found["agent"]),
+        at_ns=int(found["at_ns"]),
+        mentions=tuple(mentions),
+        is_readable=is_object(str(found["input"])) or bool(found["input_left_out"]) or not found["input"],
+    )
+
+
+def _first_line(file: Path) -> tuple[bytes, int]:
+    descriptor = os.open(file, _OPEN)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unusable(file, "It is no regular file.")
+        content = os.pread(descriptor, LINE_BYTES_MAX, 0)
+        return content[: content.find(b"\n") + 1], status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a small file under another name first, so that nobody reads half of it."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, content)
+    finally:
+        os.close(descriptor)
+    temporary.replace(file)
+
+
+def _aside(home: Path) -> list[Path]:
+    return _entries_in(folder(home) / _ASIDE)
+
+
+def _entries_in(place: Path) -> list[Path]:
+    try:
+        return sorted(file for file in place.iterdir() if file.suffix == SUFFIX)
+    except OSError:
+        return []
+
+
+def _reason_of(file: Path) -> str:
+    try:
+        return file.with_name(file.name + _REASON).read_text("utf-8", "replace").strip()
+    except OSError:
+        return "unknown"
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
