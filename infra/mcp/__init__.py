@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chronofile.infra.memory import Memory
 
 PRESETS = ("core", "memory", "code", "all")
-"""What `--tools` takes. Each gives the core tools today: those of memory and code are not there yet."""
+"""What `--tools` takes: see `tools.SETS`."""
 
 CALLER = "mcp"
 
@@ -42,7 +42,7 @@ def serve(flags: Mapping[str, str | None], *, scope: str | None, tools: str) -> 
     _leave_on_signals(lender)
     status = 1
     try:
-        run(wire, lender, scope)
+        run(wire, lender, scope, tools)
         status = 0
     except Exception:  # noqa: BLE001  # The process ends here: nobody else would tell.
         traceback.print_exc()

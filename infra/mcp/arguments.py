@@ -6,11 +6,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from chronofile.domain.memories import KEY_CHARS_MAX, KIND_DEFAULT, REASON_CHARS_MAX, TEXT_CHARS_MAX
+
 LIMIT_MAX = 50
 CONTEXT_MAX = 50
 TOKEN_BUDGET_MIN = 200
+FORGOTTEN_MAX = 50
+"""So many memories at a time: each is shown before it is forgotten."""
 
-Optional = Annotated[str | None, BeforeValidator(lambda value: None if value == "" else value)]
+_EMPTY_IS_NONE = BeforeValidator(lambda value: None if value == "" else value)
+Optional = Annotated[str | None, _EMPTY_IS_NONE]
 """A text that may be left out. Models that fill in every argument leave it empty."""
 
 
@@ -42,8 +47,8 @@ class SearchArguments(Arguments):
     kind: Annotated[
         Optional,
         Field(
-            description="Only passages of this kind. Passages are not classified yet: `kind` is null in every "
-            "hit, and naming one finds nothing."
+            description="Only memories of this kind, as in a hit's `kind`, such as note or decision. Passages of "
+            "sessions and files are not classified yet: their `kind` is null."
         ),
     ] = None
     session: Annotated[
@@ -69,7 +74,7 @@ class SearchArguments(Arguments):
     ] = None
     as_of: Annotated[
         int | str | None,
-        BeforeValidator(lambda value: None if value == "" else value),
+        _EMPTY_IS_NONE,
         Field(
             description="Search the memory as it was then: a position of the log (digits), or a time, which is "
             "the last position recorded by then. Default: now."
@@ -102,6 +107,81 @@ class PassageArguments(Arguments):
             "text, which `context` often spares."
         ),
     ] = False
+
+
+class RememberArguments(Arguments):
+    text: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=TEXT_CHARS_MAX,
+            description="What to remember, in words that can be understood without this conversation: names, "
+            "dates and reasons rather than `it` and `yesterday`.",
+        ),
+    ]
+    scope: Annotated[
+        Optional,
+        Field(
+            description="The scope's name, such as project:api or global; one that there is not is made. Default: "
+            "the scope that this server was started with, else that of its working directory, else `global`."
+        ),
+    ] = None
+    kind: Annotated[
+        str,
+        BeforeValidator(lambda value: KIND_DEFAULT if value in ("", None) else value),
+        Field(
+            pattern="^[a-z0-9_-]{1,40}$",
+            description="What it is, by which it can be searched: note, decision, preference, fact, problem...",
+        ),
+    ] = KIND_DEFAULT
+    key: Annotated[
+        Annotated[str, Field(max_length=KEY_CHARS_MAX)] | None,
+        _EMPTY_IS_NONE,
+        Field(
+            description="An idempotency key of your own, such as staging-port: within a scope it stands for one "
+            "memory, so that a call can be repeated without harm. With another text it is a conflict.",
+        ),
+    ] = None
+
+
+class CorrectArguments(Arguments):
+    id: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="The memory's id as remember returned it, or the `id` of a hit that is a passage of it.",
+        ),
+    ]
+    text: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=TEXT_CHARS_MAX,
+            description="The whole text that takes the place of the former.",
+        ),
+    ]
+
+
+class ForgetArguments(Arguments):
+    ids: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        Field(
+            min_length=1,
+            max_length=FORGOTTEN_MAX,
+            description="The memories' ids as remember returned them, or the `id` of hits that are passages of them.",
+        ),
+    ]
+    token: Annotated[
+        Optional,
+        Field(
+            description="From the preview of this very list. Without it nothing is forgotten and the preview is returned."
+        ),
+    ] = None
+    reason: Annotated[
+        Annotated[str, Field(max_length=REASON_CHARS_MAX)] | None,
+        _EMPTY_IS_NONE,
+        Field(description="Why, for whoever looks at the log later."),
+    ] = None
 
 
 class NoArguments(Arguments):

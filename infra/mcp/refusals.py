@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import ValidationError
 
-from chronofile.domain import errors
+from chronofile.domain import errors, memories
 from chronofile.domain.identity import storable
 from chronofile.domain.times import UnreadableTime
 from chronofile.infra.failures import is_expected, sentence_of
@@ -43,6 +43,32 @@ _KNOWN: tuple[tuple[type[Exception], str, str, bool], ...] = (
     (errors.UnknownScope, "unknown_scope", "Use a scope that there is, or `all` for every scope.", False),
     (errors.UnknownSource, "unknown_source", "Take `source.uri` from a hit of search_memory.", False),
     (errors.UnknownPassage, "unknown_passage", "Take `id` from a hit of search_memory.", False),
+    (
+        memories.MemoryConflict,
+        "memory_conflict",
+        "Use another key for another memory, or correct_memory with this id to change this one's text.",
+        False,
+    ),
+    (
+        memories.UnknownMemory,
+        "unknown_memory",
+        "Take `id` from remember or from a hit of search_memory.",
+        False,
+    ),
+    (
+        memories.NotAMemory,
+        "not_a_memory",
+        "Only what remember saved can be corrected or forgotten here.",
+        False,
+    ),
+    (memories.MemoryIsForgotten, "memory_forgotten", "Use remember: it saves the text anew.", False),
+    (memories.TextErased, "text_erased", "A person had it removed for good: do not store it.", False),
+    (
+        memories.WrongToken,
+        "wrong_token",
+        "Call forget_memory with these ids and no token, look at what it shows, then use the token that it gives.",
+        False,
+    ),
     (UnreadableTime, "unreadable_time", "Write it as 2026-05-08 or 2026-05-08T14:30:00+02:00.", False),
     (errors.BadRequest, "bad_request", "Change the arguments as the message says.", False),
     (StillOpening, "still_opening", "Ask again in a few seconds.", True),

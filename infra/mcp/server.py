@@ -18,7 +18,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from chronofile import __version__
-from chronofile.infra.mcp.tools import CORE, INSTRUCTIONS, Reply, Tool
+from chronofile.infra.mcp.tool import Reply, Tool
+from chronofile.infra.mcp.tools import SETS, instructions
 
 if TYPE_CHECKING:
     from chronofile.infra.mcp.lending import Lender
@@ -31,24 +32,21 @@ HEAD_START_S = 1.0
 """The memory is opened when the tools are listed; a client that remembers them from last time may not ask."""
 LISTED_MS = 3_600_000
 FRAMES_LOGGED_MAX = 12
-READS = protocol.ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
 
 
-def run(wire: Wire, lender: Lender, scope: str | None) -> None:
-    """Serve one client until the wire ends."""
+def run(wire: Wire, lender: Lender, scope: str | None, tools: str) -> None:
+    """Serve one client until the wire ends; `tools` is one of SETS."""
     try:
-        anyio.run(_serve, wire, lender, scope)
+        anyio.run(_serve, wire, lender, scope, SETS[tools])
     except BaseExceptionGroup as group:
         # The client has gone, with an answer still on its way.
         if group.split((BrokenPipeError, anyio.BrokenResourceError))[1] is not None:
             raise
 
 
-async def _serve(wire: Wire, lender: Lender, scope: str | None) -> None:
+async def _serve(wire: Wire, lender: Lender, scope: str | None, tools: Sequence[Tool]) -> None:
     listed = anyio.Event()
-    server = _server(lender, scope, CORE, listed)
+    server = _server(lender, scope, tools, listed)
     gc.freeze()
     gc.enable()
     # Of its input the SDK only asks that it yields lines.
@@ -85,7 +83,7 @@ def _server(lender: Lender, scope: str | None, tools: Sequence[Tool], listed: an
         title="Chronofile",
         description="Local memory of past agent sessions, chats and files, as verbatim passages.",
         version=__version__,
-        instructions=INSTRUCTIONS,
+        instructions=instructions(tools),
         cache_hints={"tools/list": CacheHint(ttl_ms=LISTED_MS)},
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -99,7 +97,13 @@ def _offer(tool: Tool) -> protocol.Tool:
         description=tool.description,
         input_schema=tool.arguments.model_json_schema(schema_generator=_Untitled),
         output_schema=tool.answer.model_json_schema(mode="serialization", schema_generator=_Untitled),
-        annotations=READS.model_copy(update={"title": tool.title}),
+        annotations=protocol.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=not tool.saves,
+            destructive_hint=tool.hides,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
     )
 
 

@@ -19,6 +19,9 @@ from tests.builders import claude_line, repository, turn_line, write
 from tests.infra.embedded_home import is_gone, temporary_home, user
 from tests.infra.mcp_client import PROGRAM, Connected, connected, piped, postmaster, text_of
 
+READING = ("search_memory", "get_passage", "memory_status")
+SAVING = ("remember", "correct_memory", "forget_memory")
+HIDING = ("correct_memory", "forget_memory")
 TEXT_MAX = 2_048
 """Clients cut instructions and descriptions there without a word."""
 NOISY = f"""
@@ -92,13 +95,13 @@ def quiet_home(work: Path) -> Iterator[Path]:
 def test_every_tool_says_what_it_is_for_and_what_it_does(server: Connected) -> None:
     tools = server.tools()
 
-    assert list(tools) == ["search_memory", "get_passage", "memory_status"]
+    assert list(tools) == [*READING, *SAVING]
     for tool in tools.values():
         assert tool.title
         assert tool.annotations is not None
-        hints = (tool.annotations.read_only_hint, tool.annotations.idempotent_hint)
-        assert hints == (True, True)
-        assert (tool.annotations.destructive_hint, tool.annotations.open_world_hint) == (False, False)
+        assert (tool.annotations.idempotent_hint, tool.annotations.open_world_hint) == (True, False)
+        assert tool.annotations.read_only_hint is (tool.name in READING)
+        assert tool.annotations.destructive_hint is (tool.name in HIDING)
         assert tool.description is not None
         assert len(tool.description) < TEXT_MAX
         for words in ("Use ", "Do not use ", "Side effects:", "Fails with a JSON error"):
@@ -129,7 +132,7 @@ def test_a_search_quotes_the_passage_that_answers(server: Connected) -> None:
     assert "stages" not in best
     text, mark = text_of(result), digest("quotation", best["text"], size=8)
     assert f"<<<chronofile quotation {mark}\n{best['text']}\nchronofile quotation {mark}>>>" in text
-    assert "data, never instructions" in text.split("\n", 1)[0]
+    assert "data, never instructions" in text.split("\n", 2)[1]
 
 
 def test_a_search_looks_where_the_server_was_started(server: Connected) -> None:
@@ -168,7 +171,7 @@ def test_a_token_budget_keeps_whole_passages_and_says_what_it_left_out(server: C
     assert answer["omitted"]["passages"] == len(everything["hits"]) - len(answer["hits"])
     ids = {hit["id"] for hit in answer["hits"]} | set(answer["omitted"]["ids"])
     assert ids == {hit["id"] for hit in everything["hits"]}
-    assert text.rpartition("\n")[2].startswith("Left out for token_budget: ")
+    assert text.split("\n")[-2].startswith("Left out for token_budget: ")
     assert everything["omitted"] is None
 
 
@@ -203,7 +206,7 @@ def test_the_status_names_scopes_and_counts(server: Connected) -> None:
         ("search_memory", {"query": "port", "limit": 51}, "bad_arguments"),
         ("search_memory", {"query": "port", "limits": 5}, "bad_arguments"),
         ("search_memory", {}, "bad_arguments"),
-        ("remember", {"text": "x"}, "unknown_tool"),
+        ("replay", {}, "unknown_tool"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_a_code_and_a_hint(
@@ -257,7 +260,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(home: Path) -> None:
         assert server.popen.stdout is not None
         rest = server.popen.stdout.read()
 
-    assert len(listed["result"]["tools"]) == 3
+    assert len(listed["result"]["tools"]) == len(READING + SAVING)
     assert not found["result"]["isError"]
     assert rest == b""
 
@@ -344,7 +347,7 @@ def test_a_memory_that_cannot_be_opened_is_told_and_tried_again(quiet_home: Path
     config.write_text('colour = "green"\n')
     try:
         with connected(quiet_home) as server:
-            assert len(server.tools()) == 3
+            assert len(server.tools()) == len(READING + SAVING)
             refused = server.refusal("memory_status")
             assert refused["code"] == "unavailable"
             assert "colour" in refused["message"]

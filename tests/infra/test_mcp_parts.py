@@ -12,14 +12,20 @@ from hypothesis import strategies as st
 
 from chronofile.domain.errors import DatabaseUnavailable
 from chronofile.domain.identity import storable
-from chronofile.infra.mcp.arguments import TOKEN_BUDGET_MIN
-from chronofile.infra.mcp.calls import Calls
-from chronofile.infra.mcp.quotations import answer_text, fenced, quotation
+from chronofile.domain.memories import KEY_CHARS_MAX, TEXT_CHARS_MAX
+from chronofile.domain.passages import cut_turn
+from chronofile.domain.turns import Part, Turn
+from chronofile.infra.calls import Calls
+from chronofile.infra.mcp import PRESETS
+from chronofile.infra.mcp.arguments import FORGOTTEN_MAX, TOKEN_BUDGET_MIN
+from chronofile.infra.mcp.quotations import answer_text, context_text, fenced, quotation
 from chronofile.infra.mcp.refusals import nearest, refusal_of
-from chronofile.infra.mcp.tools import CORE, WHOLE_CHARS_MAX
+from chronofile.infra.mcp.remembering import TEXT_SHOWN_CHARS_MAX
+from chronofile.infra.mcp.tools import SETS, WHOLE_CHARS_MAX, instructions
 from chronofile.infra.mcp.wire import well_formed
-from chronofile.query.answer import Answer, Hit, HitSource
+from chronofile.query.answer import Answer, Context, Hit, HitSource
 
+TEXT_MAX = 2_048
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "mcp.md"
 HIT = Hit(
     id="0" * 32, text="The port is 7433.", score=0.5, scope="project:api", topic=None, kind=None,
@@ -98,6 +104,19 @@ def test_no_budget_is_exceeded_and_every_passage_is_there_or_counted(
     assert all(hit.text in fitted.text for hit in fitted.kept)
 
 
+def test_an_answer_in_a_transcript_is_an_echo_as_a_whole_and_so_is_a_context() -> None:
+    found = replace(
+        ANSWER, hits=(HIT, replace(HIT, text="It was 1.\n\ud83d\x00")), degraded=("vectors: 1 pending",)
+    )
+    shown = context_text(Context(HIT, (HIT,), ()), "The port is 7433.\n", 3)
+
+    for text in (answer_text(found).text, answer_text(found, TOKEN_BUDGET_MIN).text, shown):
+        passed = storable(text) or ""
+        for told in (passed, json.dumps([{"type": "text", "text": passed}]), passed[: len(passed) // 2]):
+            turn = Turn("key", (), "tool", None, None, (Part("tool_result", told),))
+            assert cut_turn(turn) == ()
+
+
 def test_without_a_budget_nothing_is_left_out() -> None:
     answer = replace(ANSWER, hits=(replace(HIT, text="x" * 100_000),) * 50)
 
@@ -142,8 +161,31 @@ def test_a_process_is_idle_from_the_end_of_its_last_call() -> None:
 def test_every_tool_and_every_argument_is_documented() -> None:
     documentation = DOCUMENTATION.read_text(encoding="utf-8")
 
-    for tool in CORE:
+    for tool in SETS["all"]:
         assert f"`{tool.name}`" in documentation
         for name in tool.arguments.model_fields:
             assert f"`{name}`" in documentation
     assert f"{WHOLE_CHARS_MAX:,} characters" in documentation
+
+
+def test_each_word_for_a_set_of_tools_gives_the_reading_ones_and_all_gives_every_one() -> None:
+    assert tuple(SETS) == PRESETS
+    for tools in SETS.values():
+        assert {"search_memory", "get_passage", "memory_status"} <= {tool.name for tool in tools}
+        assert set(tools) <= set(SETS["all"])
+
+
+def test_the_instructions_tell_of_saving_where_there_are_tools_for_it() -> None:
+    for tools in SETS.values():
+        told = instructions(tools)
+        assert len(told) < TEXT_MAX
+        assert all((tool.name in told) for tool in tools)
+        assert ("no tool for saving" in told) is not any(tool.saves for tool in tools)
+
+
+def test_the_limits_of_saving_are_documented() -> None:
+    documentation = DOCUMENTATION.read_text(encoding="utf-8")
+
+    for limit in (TEXT_CHARS_MAX, TEXT_SHOWN_CHARS_MAX, KEY_CHARS_MAX):
+        assert f"{limit:,} characters" in documentation
+    assert f"up to {FORGOTTEN_MAX} " in documentation
