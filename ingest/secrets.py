@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from chronofile.ingest.detectors import FILLING, MARK, Detector, Span, compiled, edge, folded, plain
@@ -105,19 +105,32 @@ def _judge_secret_beside_id(text: bytes, match: re.Match[bytes]) -> Span | None:
 
 
 def private_blocks(text: bytes, lowered: bytes) -> Iterator[Span]:
-    """Yield what stands between private tags, which may be nested; unclosed, it goes to the end of the text."""
-    depth, start = 0, 0
-    for tag in _PRIVATE_TAG.finditer(lowered):
+    """Yield what stands between private tags, which may be nested.
+
+    Unclosed, it goes to the end of the text where the tag begins a line, else to the end of its line: a text
+    that only speaks of the tag is not lost.
+    """
+    begin = 0
+    while (unclosed := (yield from _closed_blocks(text, lowered, begin))) is not None:
+        is_alone = not text[text.rfind(b"\n", 0, unclosed.start()) + 1 : unclosed.start()].strip()
+        end = -1 if is_alone else text.find(b"\n", unclosed.end())
+        begin = len(text) if end < 0 else end
+        yield from _block(text, unclosed.end(), begin)
+
+
+def _closed_blocks(text: bytes, lowered: bytes, begin: int) -> Generator[Span, None, re.Match[bytes] | None]:
+    """Yield the blocks that are closed; the value is the opening tag of one that is not."""
+    depth, opening = 0, None
+    for tag in _PRIVATE_TAG.finditer(lowered, begin):
         if tag[1]:
             depth = max(0, depth - 1)
-            if depth == 0 and start:
-                yield from _block(text, start, tag.start())
-                start = 0
+            if depth == 0 and opening:
+                yield from _block(text, opening.end(), tag.start())
+                opening = None
         elif depth or not _is_quoted(text, tag):
-            start = start or tag.end()
+            opening = opening or tag
             depth += 1
-    if depth:
-        yield from _block(text, start, len(text))
+    return opening
 
 
 def _is_quoted(text: bytes, tag: re.Match[bytes]) -> bool:

@@ -180,7 +180,14 @@ def test_private_blocks_go_nested_or_unclosed() -> None:
         redacted("<private>a<private>\nb</private>c</private>")
         == "<private>[redacted: private-block]\n</private>"
     )
-    assert redacted("a <private>1\n2\n") == "a <private>[redacted: private-block]\n\n"
+    assert redacted("a\n <private>1\n2\n") == "a\n <private>[redacted: private-block]\n\n"
+
+
+def test_a_tag_within_a_line_that_nothing_closes_takes_that_line_and_no_more() -> None:
+    text = "tags such as <private> are known\nhere <private>hidden</private> there\n"
+    assert redacted(text) == (
+        "tags such as <private>[redacted: private-block]\nhere <private>[redacted: private-block]</private> there\n"
+    )
 
 
 def test_of_an_env_file_nearly_every_value_goes() -> None:
