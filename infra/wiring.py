@@ -13,6 +13,7 @@ from chronofile.infra.config import Config, from_environment
 
 if TYPE_CHECKING:
     from chronofile.infra.contents import ContentStore
+    from chronofile.infra.event_store import EventStore
     from chronofile.infra.memory import Memory
     from chronofile.infra.models import LoadedModels
     from chronofile.projections.control import Generation
@@ -74,7 +75,8 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
     )
     with engine.connect() as conn:
         serving = control.read_active(conn)
-    projections, vectors, notes = _projections(config, serving, models, contents, key)
+    store = EventStore(datastore, contents)
+    projections, vectors, notes = _projections(config, serving, models, contents, key, store)
     control.ensure(engine, [*projections, vectors])
 
     def close() -> None:
@@ -87,7 +89,7 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
             config=config,
             conninfo=database.conninfo,
             data_folder=database.data_folder,
-            store=EventStore(datastore, contents),
+            store=store,
             ledger=EventStore(datastore, contents, table="ledger"),
             contents=contents,
             store_key=key,
@@ -110,6 +112,7 @@ def _projections(
     models: LoadedModels,
     contents: ContentStore,
     key: bytes,
+    store: EventStore,
 ) -> tuple[list[Projection], Projection, list[str]]:
     """Return the projections in order, that of the transformer vectors, and what there is to say of them.
 
@@ -136,8 +139,8 @@ def _projections(
     if model != named:
         notes.append(f"vectors: {named} is configured, {model} serves")
     projections = [
-        sources_projection(contents),
-        passages_projection(contents, key),
+        sources_projection(contents, store),
+        passages_projection(contents, key, store),
         lexical.lexical_projection(language),
         instant_projection(models.static),
     ]

@@ -36,7 +36,7 @@ def copy_rows(conn: sa.Connection, table: sa.Table, rows: Sequence[Sequence[Any]
     if not rows:
         return
     packed = [(i, pack) for i, column in enumerate(table.columns) if (pack := _packing(column.type))]
-    with _cursor(conn) as cursor, cursor.copy(_statement(conn, table, list(table.columns.keys()))) as copy:
+    with cursor_of(conn) as cursor, cursor.copy(_statement(conn, table, list(table.columns.keys()))) as copy:
         copy.set_types(
             [_sent_as(column.type, value) for column, value in zip(table.columns, rows[0], strict=True)]
         )
@@ -61,7 +61,7 @@ def copy_columns(conn: sa.Connection, table: sa.Table, columns: Mapping[str, NDA
     for name, values in columns.items():
         packed[f"{name} size"] = values.dtype.itemsize
         packed[name] = values
-    with _cursor(conn) as cursor, cursor.copy(_statement(conn, table, list(columns))) as copy:
+    with cursor_of(conn) as cursor, cursor.copy(_statement(conn, table, list(columns))) as copy:
         copy.write(_SIGNATURE)
         copy.write(packed.tobytes())
         copy.write(_TRAILER)
@@ -90,7 +90,7 @@ def end_rows(
     conn.execute(sa.update(table).where(*which).values(recorded_to=over.c.recorded_to))
 
 
-def listed(columns: Sequence[sa.Column[Any]], rows: Sequence[Sequence[Any]]) -> sa.FromClause:
+def listed(columns: Sequence[sa.ColumnClause[Any]], rows: Sequence[Sequence[Any]]) -> sa.FromClause:
     """Return rows as a relation with columns of these names and types; they travel as one array for each."""
     arrays = [
         sa.bindparam(None, list(values), type_=ARRAY(column.type), unique=True)
@@ -116,7 +116,8 @@ def _half_vector(vector: NDArray[np.float16]) -> bytes:
     return len(vector).to_bytes(2, "big") + bytes(2) + vector.astype(">f2").tobytes()
 
 
-def _cursor(conn: sa.Connection) -> psycopg.Cursor[Any]:
+def cursor_of(conn: sa.Connection) -> psycopg.Cursor[Any]:
+    """Return a cursor of the driver's, in the connection's transaction."""
     raw = conn.connection.driver_connection
     assert isinstance(raw, psycopg.Connection)
     return raw.cursor()

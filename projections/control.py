@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from psycopg.sql import SQL, Identifier
 from sqlalchemy.dialects.postgresql import JSONB
 
-from chronofile.projections.projection import Projection
+from chronofile.projections.bulk import cursor_of, schema_of
+from chronofile.projections.projection import Projection, is_sampled
 
 control = sa.MetaData(schema="control")
 
@@ -89,7 +91,19 @@ def create(conn: sa.Connection, projection: Projection, serving: Mapping[str, Ge
         conn, {**{name: serving[name] for name in projection.upstream}, projection.name: created}
     )
     projection.tables.create_all(bound)
+    for table in projection.tables.sorted_tables:
+        _keep_samples_out(bound, table)
     return created
+
+
+def _keep_samples_out(conn: sa.Connection, table: sa.Table) -> None:
+    names = [column.name for column in table.columns if not is_sampled(column)]
+    if names:
+        unsampled = SQL(", ").join(
+            SQL("ALTER COLUMN {} SET STATISTICS 0").format(Identifier(name)) for name in names
+        )
+        where = Identifier(schema_of(conn, table), table.name)
+        cursor_of(conn).execute(SQL("ALTER TABLE {} {}").format(where, unsampled))
 
 
 def read_active(conn: sa.Connection) -> dict[str, Generation]:

@@ -15,7 +15,7 @@ from chronofile.domain.times import parse
 from chronofile.domain.turns import PART_SEPARATOR, Turn
 from chronofile.projections.passages import SEQ_PER_TURN
 
-FILE_PART = "file"
+FILE_PART, MEMORY_PART = "file", "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,36 @@ def of_file(source: str, name: str, text: str, event_time: str | None, store_key
                 end=end,
                 line_first=bisect_right(starts, start),
                 line_last=bisect_right(starts, max(start, end - 1)),
+                session=None,
+                role=None,
+                speaker=None,
+                event_time=event_time,
+                event_at=moment,
+            )
+        )
+        equal[piece] += 1
+    return found
+
+
+def of_memory(source: str, text: str, event_time: str, store_key: bytes) -> list[Draft]:
+    """Cut a memory's text. Nobody says it and it has no lines; its time is when it was given."""
+    equal: Counter[str] = Counter()
+    moment = parse(event_time)
+    found = []
+    for seq, (start, end) in enumerate(cut(text, kind="prose")):
+        piece = text[start:end]
+        found.append(
+            Draft(
+                id=passage_id(source, None, piece, equal[piece], store_key),
+                seq=seq,
+                turn=None,
+                part=MEMORY_PART,
+                title=None,
+                text=piece,
+                start=start,
+                end=end,
+                line_first=None,
+                line_last=None,
                 session=None,
                 role=None,
                 speaker=None,

@@ -13,8 +13,9 @@ from chronofile.domain.envelope import Page
 from chronofile.domain.ports import StaticVectors
 from chronofile.domain.times import own_clock
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_rows, end_rows
-from chronofile.projections.projection import FOREVER, Projection
+from chronofile.projections.bulk import among, copy_rows, end_rows
+from chronofile.projections.changes import changes_of
+from chronofile.projections.projection import FOREVER, UNSAMPLED, Projection
 from chronofile.projections.recipe import RECIPE, embedding_text
 
 NAME, VERSION = "instant", 1
@@ -25,12 +26,12 @@ tables = sa.MetaData(schema=NAME)
 instant = sa.Table(
     "instant",
     tables,
-    sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("passage_no", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("scope_no", sa.Integer, nullable=False),
     sa.Column("recorded_from", sa.BigInteger, nullable=False),
     sa.Column("recorded_to", sa.BigInteger, nullable=False),
-    sa.Column("vector", HALFVEC(DIMENSION), nullable=False),
-    sa.Column("tokens", sa.LargeBinary, nullable=False),
+    sa.Column("vector", HALFVEC(DIMENSION), nullable=False, info=UNSAMPLED),
+    sa.Column("tokens", sa.LargeBinary, nullable=False, info=UNSAMPLED),
     sa.Index("instant_scope_idx", "scope_no"),
 )
 """`tokens` are the token ids of the embedded text as little-endian uint16, for the late interaction."""
@@ -48,7 +49,10 @@ def instant_projection(static: StaticVectors) -> Projection:
 
 
 def _apply(static: StaticVectors, conn: sa.Connection, page: Page) -> None:
-    if began := conn.execute(passages.fresh(page.after, page.position)).all():
+    changes = changes_of(conn, page)
+    if stale := changes.stale(conn, instant.c.passage_no):
+        conn.execute(sa.delete(instant).where(among(instant.c.passage_no, stale)))
+    for began in changes.rows(conn):
         tokens = static.tokens([recipe_of(row) for row in began])
         vectors = static.pool(tokens).astype(np.float16)
         rows = [
@@ -56,7 +60,7 @@ def _apply(static: StaticVectors, conn: sa.Connection, page: Page) -> None:
             for row, vector, ids in zip(began, vectors, tokens, strict=True)
         ]
         copy_rows(conn, instant, rows)
-    end_rows(conn, instant, ["passage_no"], passages.ended_rows(conn, page))
+    end_rows(conn, instant, ["passage_no"], changes.ended)
 
 
 def recipe_of(row: Any) -> str:

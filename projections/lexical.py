@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from chronofile.domain.envelope import Page
 from chronofile.domain.times import own_clock
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_columns, copy_rows, end_rows, listed
-from chronofile.projections.projection import FOREVER, Projection
+from chronofile.projections.bulk import among, copy_columns, copy_rows, end_rows, listed
+from chronofile.projections.changes import Changes, changes_of
+from chronofile.projections.projection import FOREVER, UNSAMPLED, Projection
 from chronofile.projections.words import passage_terms, term_hash
 
 NAME, VERSION = "lexical", 1
@@ -32,7 +33,7 @@ posting = sa.Table(
     tables,
     sa.Column("term", sa.BigInteger, nullable=False),
     sa.Column("scope_no", sa.Integer, nullable=False),
-    sa.Column("passage_no", sa.Integer, nullable=False),
+    sa.Column("passage_no", sa.BigInteger, nullable=False),
     sa.Column("length", sa.Integer, nullable=False),
     sa.Column("frequency", sa.SmallInteger, nullable=False),
     sa.Column("recorded_from", sa.BigInteger, nullable=False),
@@ -50,10 +51,10 @@ posting = sa.Table(
 document = sa.Table(
     "document",
     tables,
-    sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("passage_no", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("scope_no", sa.Integer, nullable=False),
     sa.Column("length", sa.Integer, nullable=False),
-    sa.Column("terms", sa.LargeBinary, nullable=False),
+    sa.Column("terms", sa.LargeBinary, nullable=False, info=UNSAMPLED),
     sa.Column("frequencies", sa.LargeBinary, nullable=False),
 )
 """The same by passage: its distinct terms (TERM_TYPE) and how often each occurs (FREQUENCY_TYPE).
@@ -89,10 +90,17 @@ def lexical_projection(language: str) -> Projection:
 
 
 def _apply(language: str, conn: sa.Connection, page: Page) -> None:
-    began = conn.execute(passages.fresh(page.after, page.position)).all()
-    _add(conn, began, [_counted(row, language) for row in began])
-    _end(conn, passages.ended_rows(conn, page))
-    _count(conn, page)
+    changes = changes_of(conn, page)
+    again = _forget(conn, changes)
+    for began in changes.rows(conn):
+        _add(conn, began, [_counted(row, language) for row in began])
+    _end(conn, changes.ended)
+    if again:
+        conn.execute(sa.delete(total).where(among(total.c.scope_no, sorted(again))))
+        _count(conn, Page(0, page.position, []), among(passages.passage.c.scope_no, sorted(again)))
+        _count(conn, page, ~among(passages.passage.c.scope_no, sorted(again)))
+    else:
+        _count(conn, page, sa.true())
 
 
 def _counted(row: Any, language: str) -> Counter[str]:
@@ -114,7 +122,7 @@ def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[Counter[st
     columns = {
         "term": terms,
         "scope_no": spread([row.scope_no for row in began], np.int32),
-        "passage_no": spread([row.no for row in began], np.int32),
+        "passage_no": spread([row.no for row in began], np.int64),
         "length": spread(lengths, np.int32),
         "frequency": frequencies,
         "recorded_from": spread([row.recorded_from for row in began], np.int64),
@@ -137,6 +145,29 @@ def _add(conn: sa.Connection, began: Sequence[Any], counted: Sequence[Counter[st
     copy_rows(conn, document, rows)
 
 
+def _forget(conn: sa.Connection, changes: Changes) -> set[int]:
+    """Delete what is derived anew; return the scopes whose totals have to be counted again."""
+    stale = changes.stale(conn, document.c.passage_no)
+    scopes = set[int]()
+    if changes.sources:
+        query = sa.select(passages.passage.c.scope_no).distinct()
+        scopes = set(conn.scalars(query.where(among(passages.passage.c.source, changes.sources))))
+    for start in range(0, len(stale), ENDED_MAX):
+        numbers = among(document.c.passage_no, stale[start : start + ENDED_MAX])
+        rows = conn.execute(sa.delete(document).where(numbers).returning(*document.c)).all()
+        scopes |= {row.scope_no for row in rows if changes.sources}
+        held = [
+            (term, row.scope_no, row.passage_no)
+            for row in rows
+            for term in np.frombuffer(row.terms, TERM_TYPE).tolist()
+        ]
+        if held:
+            keys = [posting.c.term, posting.c.scope_no, posting.c.passage_no]
+            gone = listed(keys, held)
+            conn.execute(sa.delete(posting).where(*(key == gone.c[key.name] for key in keys)))
+    return scopes
+
+
 def _packed(values: NDArray[Any], kind: np.dtype[Any]) -> bytes:
     return values.astype(kind).tobytes()
 
@@ -155,15 +186,15 @@ def _end(conn: sa.Connection, ended: Sequence[tuple[int, int]]) -> None:
         end_rows(conn, posting, ["term", "scope_no", "passage_no"], gone)
 
 
-def _count(conn: sa.Connection, page: Page) -> None:
-    """Write the totals after each position of the page that changed a scope."""
+def _count(conn: sa.Connection, page: Page, which: sa.ColumnElement[bool]) -> None:
+    """Write the totals after each position of the page that changed a scope, for those of `which`."""
     p, d = passages.passage, document
     joined = p.join(d, d.c.passage_no == p.c.no)
     began = sa.select(p.c.scope_no, p.c.recorded_from.label("at"), sa.literal(1).label("sign"), d.c.length)
     over = sa.select(p.c.scope_no, p.c.recorded_to.label("at"), sa.literal(-1).label("sign"), d.c.length)
     changes = sa.union_all(
-        began.select_from(joined).where(p.c.recorded_from > page.after, p.c.recorded_from <= page.position),
-        over.select_from(joined).where(passages.over(page)),
+        began.select_from(joined).where(passages.began_in(page.after, page.position), which),
+        over.select_from(joined).where(passages.over_in(page.after, page.position), which),
     ).subquery()
     summed = (
         sa.select(

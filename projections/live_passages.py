@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,17 @@ import sqlalchemy as sa
 
 from chronofile.projections.bulk import among, copy_rows, end_rows
 from chronofile.projections.drafts import Draft
-from chronofile.projections.passages import SEQ_PER_TURN, Beginning, Move, occurrence, passage, scope
+from chronofile.projections.passages import (
+    BLOCK_SIZE,
+    SEQ_PER_TURN,
+    Beginning,
+    Move,
+    blocks_of,
+    occurrence,
+    passage,
+    scope,
+    within,
+)
 from chronofile.projections.projection import FOREVER
 
 LOOKS_MAX = 8
@@ -42,14 +52,14 @@ Turns = dict[str | None, dict[str, _Live]]
 class LivePassages:
     """Loads what is there by source and turn as it is asked for, and writes all changes at the end.
 
-    Passages are numbered in the order of the log and, within an event, of the text: never in that of a load.
+    Passages are numbered in the block of an event and there in the order of the text: never in that of a load.
     """
 
     def __init__(self, conn: sa.Connection) -> None:
         self._conn = conn
         self._scopes = {row.name: row.no for row in conn.execute(sa.select(scope).order_by(scope.c.no))}
         self._scopes_known = len(self._scopes)
-        self._next_no = (conn.execute(sa.select(sa.func.max(passage.c.no))).scalar() or 0) + 1
+        self._next: dict[int, int] = {}
         self._live: dict[str, Turns] = {}
         self._whole: set[str] = set()
         self._looks: Counter[str] = Counter()
@@ -61,6 +71,26 @@ class LivePassages:
     def is_new(self, source: str) -> None:
         """A source that this page registers has nothing in the tables: spare the look."""
         self._whole.add(source)
+
+    def prepare(self, sources: Set[str], blocks: Set[int]) -> None:
+        """Load all that is there of some sources, and go on with the numbers of blocks."""
+        missing = sorted(sources - self._whole)
+        self._whole |= sources
+        if missing:
+            self._load(among(passage.c.source, missing))
+        wanted = sorted(blocks - self._next.keys())
+        if not wanted:
+            return
+        held = blocks_of(wanted)
+        last = sa.select(sa.func.max(passage.c.no)).where(within(held, passage.c.no)).correlate(held)
+        for block, highest in self._conn.execute(sa.select(held.c.block, last.scalar_subquery())):
+            if highest is not None:
+                self._next[block] = highest + 1
+
+    def scope(self, name: str) -> int:
+        """Return a scope's number; one that is new gets the next."""
+        number: int = self._scopes.setdefault(name, len(self._scopes) + 1)
+        return number
 
     def ordinals(self, source: str, turns: Sequence[str] | None) -> dict[str, int]:
         """Return the ordinals of those of the turns that are there; of all of them for None."""
@@ -108,8 +138,8 @@ class LivePassages:
             self._end(live, move.position)
             moved = {
                 **old,
-                "no": self._number(),
-                "scope_no": self._scope(move.scope),
+                "no": self._number(move.block),
+                "scope_no": self.scope(move.scope),
                 "topic": move.topic,
                 "title": move.title(old["title"]),
                 "recorded_from": move.position,
@@ -146,13 +176,14 @@ class LivePassages:
 
     def _begin(self, draft: Draft, begin: Beginning) -> _Live:
         row = {
-            "no": self._number(),
+            "no": self._number(begin.block),
             "id": draft.id,
             "source": begin.source,
             "turn": draft.turn,
             "session": draft.session,
-            "scope_no": self._scope(begin.scope),
+            "scope_no": self.scope(begin.scope),
             "topic": begin.topic,
+            "kind": begin.kind,
             "role": draft.role,
             "speaker": draft.speaker,
             "part": draft.part,
@@ -196,7 +227,7 @@ class LivePassages:
     def _load_whole(self, source: str) -> Turns:
         if source not in self._whole:
             self._whole.add(source)
-            self._load(source, passage.c.source == source)
+            self._load(passage.c.source == source)
         return self._live.setdefault(source, {})
 
     def _load_turns(self, source: str, turns: Sequence[str]) -> Turns:
@@ -206,35 +237,32 @@ class LivePassages:
         missing = [turn for turn in turns if turn not in here]
         if missing and source not in self._whole:
             self._looks[source] += 1
-            self._load(source, (passage.c.source == source) & among(passage.c.turn, missing))
+            self._load((passage.c.source == source) & among(passage.c.turn, missing))
         return {turn: here.get(turn, {}) for turn in turns}
 
-    def _load(self, source: str, which: sa.ColumnElement[bool]) -> None:
+    def _load(self, which: sa.ColumnElement[bool]) -> None:
         query = (
             sa.select(passage.c.no, passage.c.id, passage.c.turn, occurrence)
             .join(occurrence, occurrence.c.passage_no == passage.c.no)
             .where(which, passage.c.recorded_to == FOREVER, occurrence.c.recorded_to == FOREVER)
         )
-        here = self._live.setdefault(source, {})
-        loaded = set(here)
+        loaded = {source: set(turns) for source, turns in self._live.items()}
         for row in self._conn.execute(query):
-            if row.turn in loaded:
+            if row.turn in loaded.get(row.source, ()):
                 continue  # It was loaded with its turn, and may have changed on this page.
             place = (row.seq, row.span_start, row.span_end, row.line_first, row.line_last)
-            live = _Live(row.no, row.id, source, place, row.recorded_from)
-            here.setdefault(row.turn, {})[row.id] = live
+            live = _Live(row.no, row.id, row.source, place, row.recorded_from)
+            self._live.setdefault(row.source, {}).setdefault(row.turn, {})[row.id] = live
 
     def _stored(self, table: sa.Table, key: sa.Column[Any], numbers: Sequence[int]) -> dict[int, Row]:
         """Return the rows that are not over, by passage."""
         query = sa.select(table).where(among(key, numbers), table.c.recorded_to == FOREVER)
         return {row[key.name]: dict(row) for row in self._conn.execute(query).mappings()} if numbers else {}
 
-    def _number(self) -> int:
-        self._next_no += 1
-        return self._next_no - 1
-
-    def _scope(self, name: str) -> int:
-        number: int = self._scopes.setdefault(name, len(self._scopes) + 1)
+    def _number(self, block: int) -> int:
+        number = self._next.get(block, block * BLOCK_SIZE)
+        assert number // BLOCK_SIZE == block, "an event brings fewer passages than a block has numbers"
+        self._next[block] = number + 1
         return number
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from chronofile.domain.envelope import Page
-from chronofile.projections.projection import FOREVER, Verbatim, alive
+from chronofile.projections import histories
+from chronofile.projections.bulk import listed
+from chronofile.projections.projection import FOREVER, UNSAMPLED, Verbatim, alive
 
 NAME, VERSION = "passages", 1
+BLOCK_SIZE = 1 << 24
+"""Passages are numbered within blocks of so many numbers, one block for each position of the log."""
 SEQ_PER_TURN = 1 << 20
 """Places that a turn reserves: turn n's passages stand at n * SEQ_PER_TURN and after."""
 
@@ -21,21 +25,26 @@ RECORD_CHARS_MAX = 200
 
 tables = sa.MetaData(schema=NAME)
 
+undone = histories.tables_in(tables)
+
 scope = sa.Table(
     "scope",
     tables,
     sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.Text, nullable=False),
 )
+"""Scopes are numbered in the order in which a source was first registered in each, or came to it."""
 
 directory = sa.Table(
     "directory",
     tables,
     sa.Column("path_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("recorded_from", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("path", Verbatim, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
     sa.Column("scope", sa.Text, nullable=False),
 )
-"""`path_hash` is the path's fingerprint."""
+"""One row for each time that a directory was mapped. `path_hash` is the path's fingerprint, `content` its key."""
 
 source = sa.Table(
     "source",
@@ -43,15 +52,22 @@ source = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("scope", sa.Text, nullable=False),
-    sa.Column("uri", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("topic", sa.Text),
+    sa.Column("uri_key", sa.Text, nullable=False),
+    sa.Column("uri", sa.Text, nullable=False, info=UNSAMPLED),
+    sa.Column("name", sa.Text, nullable=False, info=UNSAMPLED),
+    sa.Column("topic", sa.Text, info=UNSAMPLED),
     sa.Column("session", sa.Text),
+    sa.Column("memory_kind", sa.Text),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("fold_state", Verbatim),
     sa.Column("turns", sa.Integer, nullable=False),
+    sa.Column("hidden", sa.Boolean, nullable=False),
 )
-"""`name` and `topic` are the place of a file within its scope: every passage of it that is there has them."""
+"""`name` and `topic` are the place of a file within its scope: every passage of it that is there has them.
+
+`uri_key` is the content that the URI is, `uri` empty where that is gone. A source is `hidden` when what it
+captured last was undone: what continues it is not shown.
+"""
 
 turn = sa.Table(
     "turn",
@@ -60,7 +76,7 @@ turn = sa.Table(
     sa.Column("key_hash", sa.LargeBinary, primary_key=True),
     sa.Column("key", Verbatim, nullable=False),
     sa.Column("ordinal", sa.Integer, nullable=False),
-    sa.Column("native_ids", ARRAY(sa.Text), nullable=False),
+    sa.Column("native_ids", ARRAY(sa.Text), nullable=False, info=UNSAMPLED),
     sa.Column("recorded_from", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("recorded_to", sa.BigInteger, nullable=False, default=FOREVER),
 )
@@ -72,20 +88,21 @@ No passage of it is there any more, and passages are what a turn is looked up fo
 passage = sa.Table(
     "passage",
     tables,
-    sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("no", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("id", sa.Text, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("turn", Verbatim),
     sa.Column("session", sa.Text),
     sa.Column("scope_no", sa.Integer, nullable=False),
-    sa.Column("topic", sa.Text),
+    sa.Column("topic", sa.Text, info=UNSAMPLED),
+    sa.Column("kind", sa.Text),
     sa.Column("role", sa.Text),
-    sa.Column("speaker", sa.Text),
+    sa.Column("speaker", sa.Text, info=UNSAMPLED),
     sa.Column("part", sa.Text, nullable=False),
     sa.Column("title", Verbatim),
     sa.Column("title_embedded", Verbatim),
     sa.Column("text", Verbatim, nullable=False),
-    sa.Column("event_time", sa.Text),
+    sa.Column("event_time", sa.Text, info=UNSAMPLED),
     sa.Column("event_at", sa.DateTime(timezone=True)),
     sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
     sa.Column("recorded_from", sa.BigInteger, nullable=False),
@@ -98,6 +115,10 @@ passage = sa.Table(
 )
 """One row for each time that a passage is there: one that goes and comes back has two, under the same id.
 
+Numbers come from the log alone: those of what an event brings begin at its position's block, so that a passage
+that was erased leaves every other with the number it has. What an undo shows again is numbered where the
+source's own last event was, since a batch has many sources. `kind` is a memory's.
+
 `title` begins with the file's name of then, and words of it find the passage. `title_embedded` is the title
 that the passage was first cut with and its vectors are made of: a moved folder is not embedded again.
 """
@@ -105,7 +126,7 @@ that the passage was first cut with and its vectors are made of: a moved folder 
 occurrence = sa.Table(
     "occurrence",
     tables,
-    sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("passage_no", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("seq", sa.BigInteger, nullable=False),
@@ -133,12 +154,24 @@ omission = sa.Table(
     "omission",
     tables,
     sa.Column("source", sa.Text, primary_key=True),
-    sa.Column("record", sa.Text, primary_key=True),
+    sa.Column("record", sa.Text, primary_key=True, info=UNSAMPLED),
     sa.Column("count", sa.Integer, nullable=False),
 )
 """Records that gave no turn since their type is not known or they could not be read: counted, kept raw.
 
 `record` is cut off at RECORD_CHARS_MAX characters.
+"""
+
+rederived = sa.Table(
+    "rederived",
+    tables,
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
+)
+"""Sources of which something was erased at a position, with every block that their passages had numbers in.
+
+All their rows were derived anew then, and whoever depends on them has to do the same.
 """
 
 
@@ -152,6 +185,8 @@ class Beginning:
     revision: int
     recorded_at: datetime
     position: int
+    block: int
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +198,7 @@ class Move:
     name_before: str
     name: str
     position: int
+    block: int
 
     def title(self, title: str | None) -> str | None:
         """Return a title of before with the name of now."""
@@ -174,26 +210,30 @@ def state_of(stored: str | None) -> dict[str, Any] | None:
     return None if stored is None else dict(json.loads(stored))
 
 
-def fresh(position_from: int, position_to: int) -> sa.Select[Any]:
-    """Select the passages that began in `(from, to]`, in order: what a dependent has to add."""
-    began = sa.and_(passage.c.recorded_from > position_from, passage.c.recorded_from <= position_to)
-    return sa.select(passage).where(began).order_by(passage.c.no)
+def began_in(position_from: int, position_to: int) -> sa.ColumnElement[bool]:
+    """The passages that began in `(from, to]`."""
+    return sa.and_(passage.c.recorded_from > position_from, passage.c.recorded_from <= position_to)
 
 
-def over(page: Page) -> sa.ColumnElement[bool]:
-    """The passages that ended on a page."""
+def over_in(position_from: int, position_to: int) -> sa.ColumnElement[bool]:
+    """The passages that ended in `(from, to]`."""
     # The last condition is the partial index's own, without which a prepared statement cannot use it.
     return sa.and_(
-        passage.c.recorded_to > page.after,
-        passage.c.recorded_to <= page.position,
+        passage.c.recorded_to > position_from,
+        passage.c.recorded_to <= position_to,
         passage.c.recorded_to < sa.literal_column(str(FOREVER)),
     )
 
 
-def ended_rows(conn: sa.Connection, page: Page) -> list[tuple[int, int]]:
-    """Return (no, recorded_to) of the passages that ended on a page: what a dependent has to close."""
-    query = sa.select(passage.c.no, passage.c.recorded_to).where(over(page)).order_by(passage.c.no)
-    return [(row.no, row.recorded_to) for row in conn.execute(query)]
+def blocks_of(positions: Sequence[int]) -> sa.FromClause:
+    """Return blocks of numbers as a relation with the column `block`: the positions that they are named by."""
+    return listed([sa.column("block", sa.BigInteger)], [[position] for position in positions])
+
+
+def within(blocks: sa.FromClause, number: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """The passages whose number is in one of the blocks."""
+    begins = blocks.c.block * BLOCK_SIZE
+    return sa.and_(number >= begins, number < begins + BLOCK_SIZE)
 
 
 def live(position: int) -> sa.ColumnElement[bool]:

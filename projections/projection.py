@@ -14,6 +14,8 @@ from chronofile.domain.identity import decoded, encoded
 
 FOREVER = 2**63 - 1
 """`recorded_to` of what is not over."""
+UNSAMPLED: dict[Any, Any] = {"unsampled": True}
+"""`info` of a column that holds what people wrote, or what tells it: the planner keeps no samples of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Verbatim(sa.types.TypeDecorator[str]):
 
     def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> str | None:
         return None if value is None else decoded(value)
+
+
+def is_sampled(column: sa.Column[Any]) -> bool:
+    """Tell whether the planner may keep samples of a column's values: they would outlive an erasure."""
+    return not isinstance(column.type, Verbatim) and "unsampled" not in column.info
 
 
 def fingerprint(text: str) -> bytes:

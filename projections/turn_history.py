@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,17 +19,23 @@ Row = dict[str, Any]
 class TurnHistory:
     """Loads the turns of a page's sources as they come, and writes what changed at the end."""
 
-    def __init__(self, conn: sa.Connection, after: int) -> None:
-        """`after` is where the page begins: rows from there and before are stored already."""
-        self._conn, self._after = conn, after
-        self._new: set[str] = set()
+    def __init__(self, conn: sa.Connection) -> None:
+        self._conn = conn
+        self._whole: set[str] = set()
         self._here: dict[str, dict[str, Row | None]] = {}
         self._begun: list[Row] = []
         self._ended: list[tuple[str, bytes, int, int]] = []
 
     def is_new(self, source: str) -> None:
         """A source that this page registers has nothing in the table: spare the look."""
-        self._new.add(source)
+        self._whole.add(source)
+
+    def prepare(self, sources: Iterable[str]) -> None:
+        """Load all turns of some sources."""
+        missing = sorted(set(sources) - self._whole)
+        self._whole |= set(missing)
+        if missing:
+            self._take(among(turn.c.source, missing))
 
     def note(self, source: str, turns: Sequence[tuple[Turn, int]], position: int) -> None:
         """Note turns with their ordinals; one that is as it was before goes on."""
@@ -55,7 +61,7 @@ class TurnHistory:
         return self._begun[-1]
 
     def _end(self, row: Row | None, position: int) -> None:
-        if row is not None and row["recorded_from"] <= self._after:
+        if row is not None and "recorded_to" not in row:
             self._ended.append((row["source"], row["key_hash"], row["recorded_from"], position))
         elif row is not None:
             row["recorded_to"] = position
@@ -63,10 +69,17 @@ class TurnHistory:
     def _load(self, source: str, keys: Sequence[str]) -> dict[str, Row | None]:
         here = self._here.setdefault(source, {})
         missing = [key for key in keys if key not in here]
-        if missing and source not in self._new:
+        if missing and source not in self._whole:
             here |= dict.fromkeys(missing)
             wanted = among(turn.c.key_hash, [fingerprint(key) for key in missing])
-            query = sa.select(turn).where(turn.c.source == source, wanted, turn.c.recorded_to == FOREVER)
-            for row in self._conn.execute(query).mappings():
-                here[row["key"]] = dict(row)
+            self._take((turn.c.source == source) & wanted)
         return here
+
+    def _take(self, which: sa.ColumnElement[bool]) -> None:
+        """Load rows that are not over; without an end they are told from those that are not stored yet."""
+        columns = [column for column in turn.c if column.name != "recorded_to"]
+        query = sa.select(*columns).where(which, turn.c.recorded_to == FOREVER)
+        for row in self._conn.execute(query).mappings():
+            here = self._here.setdefault(row["source"], {})
+            if here.get(row["key"]) is None:
+                here[row["key"]] = dict(row)

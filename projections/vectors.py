@@ -17,10 +17,11 @@ from sqlalchemy.dialects.postgresql import insert
 from chronofile.domain.envelope import Page
 from chronofile.domain.identity import encoded
 from chronofile.projections import passages
-from chronofile.projections.bulk import copy_rows, end_rows
+from chronofile.projections.bulk import among, copy_rows, end_rows
+from chronofile.projections.changes import changes_of
 from chronofile.projections.control import control
 from chronofile.projections.instant import recipe_of
-from chronofile.projections.projection import FOREVER, Projection
+from chronofile.projections.projection import FOREVER, UNSAMPLED, Projection
 from chronofile.projections.recipe import RECIPE
 
 NAME, VERSION = "vectors", 1
@@ -52,11 +53,11 @@ def tables_of(dimension: int) -> Tables:
     vector = sa.Table(
         "vector",
         metadata,
-        sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("passage_no", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("scope_no", sa.Integer, nullable=False),
         sa.Column("recorded_from", sa.BigInteger, nullable=False),
         sa.Column("recorded_to", sa.BigInteger, nullable=False),
-        sa.Column("vector", HALFVEC(dimension), nullable=False),
+        sa.Column("vector", HALFVEC(dimension), nullable=False, info=UNSAMPLED),
         sa.Index("vector_scope_idx", "scope_no"),
         sa.Index(
             "vector_hnsw_idx",
@@ -69,7 +70,7 @@ def tables_of(dimension: int) -> Tables:
     pending = sa.Table(
         "pending",
         metadata,
-        sa.Column("passage_no", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("passage_no", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("scope_no", sa.Integer, nullable=False),
         sa.Column("recorded_from", sa.BigInteger, nullable=False),
         sa.Column("recorded_to", sa.BigInteger, nullable=False),
@@ -128,20 +129,24 @@ def remember(conn: sa.Connection, model: str, vectors: Mapping[bytes, NDArray[np
 
 
 def _apply(tables: Tables, model: str, conn: sa.Connection, page: Page) -> None:
-    began = conn.execute(passages.fresh(page.after, page.position)).all()
-    hashes = [text_hash(recipe_of(row)) for row in began]
-    known = cached(conn, model, hashes) if began else {}
-    ready: list[tuple[Any, ...]] = []
-    waiting: list[tuple[Any, ...]] = []
-    for row, hashed in zip(began, hashes, strict=True):
-        place = (row.no, row.scope_no, row.recorded_from, FOREVER)
-        if (vector := known.get(hashed)) is not None:
-            ready.append((*place, vector))
-        else:
-            waiting.append((*place, len(row.text)))
-    copy_rows(conn, tables.vector, ready)
-    copy_rows(conn, tables.pending, waiting)
-    ended = passages.ended_rows(conn, page)
-    # The backlog first: whoever embeds one of these holds its row, and has written its vector once we go on.
-    end_rows(conn, tables.pending, ["passage_no"], ended)
-    end_rows(conn, tables.vector, ["passage_no"], ended)
+    changes = changes_of(conn, page)
+    # The backlog first, here and below: whoever embeds one of these holds its row, and has written its vector
+    # once we go on.
+    for table in (tables.pending, tables.vector):
+        if stale := changes.stale(conn, table.c.passage_no):
+            conn.execute(sa.delete(table).where(among(table.c.passage_no, stale)))
+    for began in changes.rows(conn):
+        hashes = [text_hash(recipe_of(row)) for row in began]
+        known = cached(conn, model, hashes)
+        ready: list[tuple[Any, ...]] = []
+        waiting: list[tuple[Any, ...]] = []
+        for row, hashed in zip(began, hashes, strict=True):
+            place = (row.no, row.scope_no, row.recorded_from, FOREVER)
+            if (vector := known.get(hashed)) is not None:
+                ready.append((*place, vector))
+            else:
+                waiting.append((*place, len(row.text)))
+        copy_rows(conn, tables.vector, ready)
+        copy_rows(conn, tables.pending, waiting)
+    end_rows(conn, tables.pending, ["passage_no"], changes.ended)
+    end_rows(conn, tables.vector, ["passage_no"], changes.ended)

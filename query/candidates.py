@@ -51,11 +51,13 @@ class Pool:
 def pool(conn: sa.Connection, within: Within, question: str, found: Sequence[int]) -> Pool:
     """Gather what the legs found, in that order, and the passages next to it in the same source."""
     links = _links(conn, within.position, found)
-    numbers = tuple(dict.fromkeys([*found, *(no for chain in links.values() for no in chain if no)]))
+    named = dict.fromkeys([*found, *(no for chain in links.values() for no in chain if no)])
+    names = identifiers(question)
+    rows = {row.no: row for row in conn.execute(_facts(within, tuple(named), with_text=bool(names))).all()}
+    # Of what was erased a moment ago a leg may still know the number.
+    numbers = tuple(number for number in named if number in rows)
     index = {number: i for i, number in enumerate(numbers)}
     previous, following = _chains(links, index)
-    names = identifiers(question)
-    rows = {row.no: row for row in conn.execute(_facts(within, numbers, with_text=bool(names))).all()}
     sources: dict[str, int] = {}
     about_asker = asks_of_self(question)
     speakers = [row.speaker for row in rows.values() if row.speaker]

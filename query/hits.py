@@ -72,7 +72,7 @@ def _hit(row: Any, at: datetime, score: float, stages: Mapping[str, Stage] | Non
         score=round(score, 4),
         scope=row.scope,
         topic=row.topic,
-        kind=None,
+        kind=row.kind,
         source=HitSource(row.source_id, row.uri or "", row.format, row.revision),
         session=row.session,
         turns=tuple(row.native_ids or ()),

@@ -88,14 +88,13 @@ class Within:
         conditions = [self.holds(passage)]
         wanted: list[tuple[Any, Any]] = [
             (passage.c.topic, f.topic),
+            (passage.c.kind, f.kind),
             (passage.c.session, f.session),
         ]
         conditions += [column == value for column, value in wanted if value is not None]
         if f.speaker is not None:
             # Both by the database, whose idea of lower case may be another than Python's.
             conditions.append(sa.func.lower(passage.c.speaker) == sa.func.lower(f.speaker))
-        if f.kind is not None:
-            conditions.append(sa.false())  # No passage has a kind before the projection of kinds.
         if f.source_ids is not None:
             conditions.append(passage.c.source.in_(f.source_ids))
         if f.since is not None:
@@ -110,7 +109,7 @@ class Within:
 
 
 def within(question: Question, position: int, numbers: Mapping[str, int]) -> Within:
-    """Resolve a question's filters; `numbers` are those of the scopes that ever held a passage, by name."""
+    """Resolve a question's filters; `numbers` are those of the scopes that ever held a source, by name."""
     scopes = question.filters.scopes
     if scopes is None:
         return Within(position, None, question.filters)

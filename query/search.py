@@ -129,6 +129,8 @@ def _found(
     if not found:
         return _Found((), matched=False)
     pool = candidates.pool(conn, where, question.words, found)
+    if not pool.numbers:
+        return _Found((), matched=False)
     base = legs.background(conn, where)
     measured = _measured(conn, tables, terms, asked, pool, base)
     scored = measured.candidates

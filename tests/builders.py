@@ -8,7 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chronofile.domain.events import BatchFinished, BatchStarted, Event, RevisionCaptured, SourceRegistered
+from chronofile.domain.events import (
+    BatchFinished,
+    BatchRestored,
+    BatchReverted,
+    BatchStarted,
+    ContentErased,
+    Event,
+    MemoryCorrected,
+    MemoryForgotten,
+    MemoryRemembered,
+    RevisionCaptured,
+    SourceRegistered,
+)
 
 OBSERVED_AT = "2026-05-08T12:00:00.000000+00:00"
 
@@ -92,6 +104,31 @@ def revised(content: str = "content", revision: int = 1, **fields: Any) -> Revis
         probe="probe", batch="b", observed_at=OBSERVED_AT, event_time=None,
     )  # fmt: skip
     return replace(event, **fields)
+
+
+def reverted(by: str = "u") -> BatchReverted:
+    return BatchReverted(by, OBSERVED_AT)
+
+
+def restored(by: str = "v") -> BatchRestored:
+    return BatchRestored(by, OBSERVED_AT)
+
+
+def remembered(text: str, scope: str = "global", kind: str = "note") -> MemoryRemembered:
+    """`text` is the key of a content."""
+    return MemoryRemembered(scope, kind, text, "cli", OBSERVED_AT)
+
+
+def corrected(text: str) -> MemoryCorrected:
+    return MemoryCorrected(text, "cli", OBSERVED_AT)
+
+
+def forgotten() -> MemoryForgotten:
+    return MemoryForgotten(None, "cli", OBSERVED_AT)
+
+
+def erased(*contents: str, streams: tuple[str, ...], closed: tuple[str, ...] = ()) -> ContentErased:
+    return ContentErased(contents, (), streams, closed, (), "cli", None, "receipt", OBSERVED_AT)
 
 
 def many(count: int) -> list[Event]:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from chronofile.domain.ports import Vectors
 
 
+Dump = dict[str, list[tuple[Any, ...]]]
+"""Rows by projection and table, as in `passages.passage`."""
+
+
 @dataclass(frozen=True, slots=True)
 class WordHashes:
     """An embedder for tests: a text is the sum of its words' hashed directions, so shared words mean near."""
@@ -72,8 +76,8 @@ class World:
 
     def __post_init__(self) -> None:
         self.projections = [
-            sources_projection(self.contents),
-            passages_projection(self.contents, self.store_key),
+            sources_projection(self.contents, self.store),
+            passages_projection(self.contents, self.store_key, self.store),
             lexical_projection("english"),
             instant_projection(static_vectors()),
             vectors_projection("word-hashes", self.embedder.identity, self.embedder.dimension),
@@ -117,6 +121,45 @@ class World:
         with self.engine.connect() as conn:
             return {name: found.schema for name, found in control.read_active(conn).items()}
 
+    def dump(self) -> Dump:
+        """Return all rows of all tables of the serving generations, by projection and table, each in one order."""
+        found: Dump = {}
+        with self.engine.connect() as plain:
+            conn = control.translated(plain, control.read_active(plain))
+            for projection in self.projections:
+                for table in projection.tables.sorted_tables:
+                    rows = [tuple(map(_comparable, row)) for row in conn.execute(sa.select(table))]
+                    found[f"{projection.name}.{table.name}"] = sorted(rows, key=repr)
+        return found
+
+    def rebuilt(self, page_events: int = 1_000) -> Dump:
+        """Return what `dump` would if every projection were built from the log as it is now.
+
+        The generations that serve are left as they are.
+        """
+        with self.engine.connect() as conn:
+            serving = control.read_active(conn)
+        built: dict[str, control.Generation] = {}
+        with self.engine.begin() as conn:
+            for projection in self.projections:
+                built[projection.name] = control.create(conn, projection, built)
+        self._serve(built)
+        try:
+            self.catch_up(page_events)
+            return self.dump()
+        finally:
+            self._serve(serving)
+            with self.engine.begin() as conn:
+                for found in built.values():
+                    conn.execute(sa.schema.DropSchema(found.schema, cascade=True))
+                    conn.execute(sa.delete(control.generation).where(control.generation.c.id == found.id))
+
+    def _serve(self, generations: Mapping[str, control.Generation]) -> None:
+        with self.engine.begin() as conn:
+            for name, found in generations.items():
+                chosen = sa.update(control.active).where(control.active.c.projection == name)
+                conn.execute(chosen.values(generation=found.id))
+
     def rows(self, query: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Return a query's rows. `{passages}` in it is the schema of the serving generation of `passages`."""
         for name, schema in self.schemas().items():
@@ -131,3 +174,7 @@ class World:
 def static_vectors() -> L2Supercat:
     """Return the static vectors that all tests share: they load 16 MB."""
     return L2Supercat()
+
+
+def _comparable(value: Any) -> Any:
+    return value.to_list() if hasattr(value, "to_list") else value

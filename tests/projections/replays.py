@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -17,9 +16,8 @@ from chronofile.projections.control import Generation
 from chronofile.projections.projection import Projection
 from chronofile.projections.runner import Limits
 from tests.builders import add, claude_line, repository, revised, turn_line, write
-from tests.world import World
+from tests.world import Dump, World
 
-Rows = dict[str, list[tuple[Any, ...]]]
 NOTES = "The notes are long enough that a move of them is told from a new file with other words in it."
 
 
@@ -101,24 +99,12 @@ def begin_anew(world: World) -> dict[str, Generation]:
     return serving
 
 
-def replay(world: World, page_events: int = 1_000, *, last: int | None = None) -> Rows:
+def replay(world: World, page_events: int = 1_000, *, last: int | None = None) -> Dump:
     """Build every projection anew and return its rows."""
     begin_anew(world)
     events = UpTo(world.store, world.store.position() if last is None else last)
     assert runner.catch_up(world.engine, events, world.projections, limits=Limits(events=page_events))
-    return rows_of(world)
-
-
-def rows_of(world: World, projections: Sequence[Projection] | None = None) -> Rows:
-    """Return all rows of the serving generations, each table's in one order."""
-    found: Rows = {}
-    with world.engine.connect() as plain:
-        conn = control.translated(plain, control.read_active(plain))
-        for projection in projections or world.projections:
-            for table in projection.tables.sorted_tables:
-                rows = [tuple(map(_plain, row)) for row in conn.execute(sa.select(table))]
-                found[f"{projection.name}.{table.name}"] = sorted(rows, key=repr)
-    return found
+    return world.dump()
 
 
 def crashing(projection: Projection, crash: Callable[[], None]) -> Projection:
@@ -133,7 +119,3 @@ def crashing(projection: Projection, crash: Callable[[], None]) -> Projection:
 
 def _is_session(recorded: Recorded) -> bool:
     return isinstance(recorded.event, SourceRegistered) and recorded.event.session == "t"
-
-
-def _plain(value: Any) -> Any:
-    return value.to_list() if hasattr(value, "to_list") else value

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from chronofile.projections import runner
+from chronofile.projections import changes, histories, passage_writer, runner
 from chronofile.projections.embedding import embed_pending
 from chronofile.projections.runner import Limits
-from tests.projections.replays import begin_anew, crashing, live_through, replay, rows_of
+from tests.projections.replays import begin_anew, crashing, replay
+from tests.projections.taking_back import live
 from tests.world import World
 
 # It catches up, and waits for ever between a page's writes and its checkpoint once it has come so far.
@@ -52,7 +53,7 @@ def conninfo(any_conninfo: str) -> str:
 
 @pytest.fixture
 def lived(world: World, tmp_path: Path) -> World:
-    live_through(world, tmp_path / "api")
+    live(world, tmp_path / "api")
     return world
 
 
@@ -65,9 +66,13 @@ def test_pages_of_one_event_give_the_rows_that_pages_of_a_thousand_give(lived: W
 
 
 def test_catching_up_along_the_way_gives_the_same_rows(world: World, tmp_path: Path) -> None:
-    live_through(world, tmp_path / "api", after_each=world.catch_up)
+    live(world, tmp_path / "api", after_each=world.catch_up)
+    lived = world.dump()
 
-    assert rows_of(world) == replay(world)
+    for events in (1_000, 1):
+        rebuilt = world.rebuilt(events)
+        assert {name: rows for name, rows in rebuilt.items() if rows != lived[name]} == {}
+    assert world.dump() == lived
 
 
 def test_a_second_replay_gives_the_rows_of_the_first_and_a_third_run_changes_nothing(lived: World) -> None:
@@ -76,7 +81,7 @@ def test_a_second_replay_gives_the_rows_of_the_first_and_a_third_run_changes_not
 
     lived.catch_up()
 
-    assert rows_of(lived) == once
+    assert lived.dump() == once
 
 
 def test_pages_of_little_content_give_the_same_rows(lived: World) -> None:
@@ -86,7 +91,21 @@ def test_pages_of_little_content_give_the_same_rows(lived: World) -> None:
     limits = Limits(content_bytes=100)
     assert runner.catch_up(lived.engine, lived.store, lived.projections, limits=limits)
 
-    assert rows_of(lived) == at_once
+    assert lived.dump() == at_once
+
+
+def test_work_that_is_divided_for_the_sake_of_memory_gives_the_same_rows(
+    lived: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = replay(lived)
+    monkeypatch.setattr(changes, "BEGAN_READ_MAX", 3)
+    monkeypatch.setattr(histories, "STREAMS_READ_MAX", 2)
+    monkeypatch.setattr(passage_writer, "SHIFTS_MAX", 1)
+    monkeypatch.setattr(passage_writer, "STEPS_MAX", 2)
+    assert replay(lived) == at_once
+
+    monkeypatch.setattr(passage_writer, "CONTENT_BYTES_MAX", 0)
+    assert replay(lived) == at_once
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,7 +123,7 @@ def test_a_crash_between_a_page_and_its_checkpoint_changes_nothing(lived: World,
         runner.catch_up(lived.engine, lived.store, stopping, limits=Limits(events=7))
     lived.catch_up(page_events=7)
 
-    assert rows_of(lived) == at_once
+    assert lived.dump() == at_once
 
 
 @pytest.mark.parametrize("name", ["passages", "lexical"])
@@ -122,12 +141,12 @@ def test_a_process_that_is_killed_between_a_page_and_its_checkpoint_loses_and_do
 
     lived.catch_up(page_events=7)
 
-    assert rows_of(lived) == at_once
+    assert lived.dump() == at_once
 
 
 def test_vectors_come_from_the_cache_when_they_are_built_anew(lived: World) -> None:
     lived.catch_up(embed=True)
-    embedded = rows_of(lived)
+    embedded = lived.dump()
     assert not embedded["vectors.pending"]
 
     assert replay(lived, 1) == embedded

@@ -13,7 +13,7 @@ from chronofile.projections.lexical import FREQUENCY_MAX, FREQUENCY_TYPE, TERM_T
 from chronofile.projections.projection import FOREVER
 from chronofile.projections.words import analyse, passage_terms, term_hash
 from tests.builders import turn_line, write
-from tests.projections.replays import live_through
+from tests.projections.taking_back import live
 from tests.world import World
 
 Statistics = dict[int, tuple[int, int, Counter[int]]]
@@ -62,7 +62,7 @@ def stored(world: World, position: int) -> Statistics:
 
 
 def test_at_every_position_the_statistics_are_those_of_a_recount(world: World, tmp_path: Path) -> None:
-    live_through(world, tmp_path / "api")
+    live(world, tmp_path / "api")
     world.catch_up()
 
     head = world.store.position()
@@ -76,7 +76,7 @@ def unpacked(terms: bytes, frequencies: bytes) -> tuple[list[int], list[int]]:
 
 
 def test_a_document_has_the_postings_of_its_passage(world: World, tmp_path: Path) -> None:
-    live_through(world, tmp_path / "api")
+    live(world, tmp_path / "api")
     world.catch_up(page_events=5)
 
     documents = [
@@ -97,7 +97,7 @@ def test_a_document_has_the_postings_of_its_passage(world: World, tmp_path: Path
 
 
 def test_the_postings_of_what_is_over_are_closed_where_it_ended(world: World, tmp_path: Path) -> None:
-    live_through(world, tmp_path / "api", after_each=world.catch_up)
+    live(world, tmp_path / "api", after_each=world.catch_up)
 
     open_too_long = world.rows(
         "SELECT count(*) FROM {lexical}.posting t JOIN {passages}.passage p ON p.no = t.passage_no"

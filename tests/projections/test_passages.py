@@ -25,7 +25,8 @@ from chronofile.projections.passages import SEQ_PER_TURN
 from chronofile.projections.projection import FOREVER
 from chronofile.projections.runner import Limits
 from tests.builders import OBSERVED_AT, add, claude_line, registered, repository, revised, turn_line, write
-from tests.projections.replays import begin_anew, live_through, replay, rows_of
+from tests.projections.replays import begin_anew, replay
+from tests.projections.taking_back import live
 from tests.world import World
 
 PARTS: tuple[PartType, ...] = ("text", "thinking", "tool_call", "tool_result", "summary", "notice")
@@ -286,7 +287,7 @@ class TestAsOf:
     def test_at_every_position_the_same_is_there_as_in_a_store_that_ended_then(
         self, world: World, tmp_path: Path
     ) -> None:
-        live_through(world, tmp_path / "api")
+        live(world, tmp_path / "api", comes_again=False)
         whole = replay(world)
         begin_anew(world)
         shown = [p for p in world.projections if p.name in ("passages", "lexical", "instant")]
@@ -296,7 +297,7 @@ class TestAsOf:
         for position in range(1, world.store.position() + 1):
             for projection in world.projections:
                 runner.step(world.engine, world.store, projection, Limits(events=1))
-            then = rows_of(world, shown)
+            then = world.dump()
             for projection in shown:
                 for table in projection.tables.sorted_tables:
                     if "recorded_to" not in table.c:

@@ -1,0 +1,49 @@
+"""A reading: ranges of a source as text and, for a transcript, as turns, with what they left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from chronofile.domain.decoding import decode
+from chronofile.domain.events import RevisionCaptured
+from chronofile.domain.formats import FORMATS
+from chronofile.domain.turns import State, Turn
+
+
+class Reading:
+    """Takes in one range after the other; `state` is the fold's, None at a source's beginning.
+
+    `turns` are those that the ranges began or extended, in order of their beginning, `removed` the keys of
+    those that a rewind took away. `text` and `event_time` are a file's. `omitted` counts what gave no turn.
+    """
+
+    def __init__(self, state: State | None) -> None:
+        self.state = state
+        self.turns: dict[str, Turn] = {}
+        self.removed: list[str] = []
+        self.text: str | None = None
+        self.event_time: str | None = None
+        self.omitted: Counter[str] = Counter()
+
+    def read(self, content: bytes, event: RevisionCaptured, *, is_file: bool) -> str | None:
+        """Take in a range; return why it cannot be read, None where it can."""
+        try:
+            text, undecodable = decode(content, event.encoding)
+        except LookupError:
+            return f"the encoding {event.encoding} is not known here"
+        self.omitted["undecodable bytes"] += undecodable
+        if is_file:
+            self.text, self.event_time = text, event.event_time
+            return None
+        if event.format not in FORMATS:
+            return f"the format {event.format} is not known here"
+        folded = FORMATS[event.format].fold(self.state, [line for line in text.split("\n") if line])
+        self.state = folded.state
+        for key in folded.removed:
+            self.turns.pop(key, None)
+        self.removed += folded.removed
+        self.turns |= {turn.key: turn for turn in folded.turns}
+        self.omitted["unreadable records"] += folded.unreadable
+        for record, number in (folded.unknown or {}).items():
+            self.omitted[f"unknown record: {record}"] += number
+        return None
