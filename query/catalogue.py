@@ -24,6 +24,8 @@ from chronofile.query.answer import Context
 from chronofile.query.hits import hits
 
 CONTEXT_MAX = 1_000
+LEFT_OUT = "[quotation of Chronofile left out]"
+"""What stands in a source's text for an echo that more of the turn follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,17 +285,29 @@ def _whole(conn: sa.Connection, source: str, position: int) -> str:
 
 
 def _turns(conn: sa.Connection, source: str, position: int) -> list[Said]:
+    spans = (occurrence.c.span_start, occurrence.c.span_end)
     query = (
-        sa.select(passage.c.turn, passage.c.text, passage.c.role, passage.c.speaker, passage.c.event_time)
+        sa.select(
+            passage.c.turn, passage.c.text, passage.c.role, passage.c.speaker, passage.c.event_time, *spans
+        )
         .join(occurrence, occurrence.c.passage_no == passage.c.no)
         .where(occurrence.c.source == source, alive(occurrence, position))
         .order_by(occurrence.c.seq)
     )
     by_turn = [list(rows) for _, rows in groupby(conn.execute(query).all(), key=lambda row: row.turn)]
-    return [
-        Said("".join(row.text for row in rows), rows[0].role, rows[0].speaker, rows[0].event_time)
-        for rows in by_turn
-    ]
+    return [Said(_joined(rows), rows[0].role, rows[0].speaker, rows[0].event_time) for rows in by_turn]
+
+
+def _joined(rows: Iterable[Any]) -> str:
+    """Return the text of a turn; a place of which there is no passage holds what Chronofile itself put there."""
+    pieces: list[str] = []
+    at = 0
+    for row in rows:
+        if row.span_start > at:
+            pieces += [LEFT_OUT, "" if row.text[:1].isspace() else "\n"]
+        pieces.append(row.text)
+        at = row.span_end
+    return "".join(pieces)
 
 
 def _pending(conn: sa.Connection, standing: Mapping[str, Generation]) -> int:

@@ -77,7 +77,8 @@ def _said_by(said: Hit | Said) -> str:
 def _labels(hit: Hit) -> list[str]:
     labels = [f"id {hit.id}", hit.scope]
     labels += [f"topic {hit.topic}"] if hit.topic else []
-    labels += [f"part {hit.part}"] if hit.part not in ("text", "file") else []
+    labels += [f"kind {hit.kind}"] if hit.kind else []
+    labels += [f"part {hit.part}"] if hit.part not in ("text", "file", "memory") else []
     labels += [age(hit.age_s)] if hit.age_s is not None else []
     labels += [f"trust {hit.trust:.2f}"] if hit.trust is not None else []
     return labels

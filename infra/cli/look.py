@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chronofile.domain.wording import counted
+from chronofile.infra.cli.agents import agents_folders
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED
 from chronofile.infra.cli.hits import place
@@ -17,7 +18,10 @@ from chronofile.infra.cli.rendering import note, size, table, unread, values_of,
 from chronofile.infra.failures import masked, sentence_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from chronofile.query.catalogue import SourceEntry
+    from chronofile.query.tally import AgentCount
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -90,7 +94,9 @@ def topics(call: Call, as_json: AsJson = False) -> int:
 
 
 def status(call: Call, as_json: AsJson = False) -> int:
-    """Show where everything stands: the log, the projections, the vectors, the database."""
+    """Show where everything stands: what was captured and parsed, the projections, the agents, the database."""
+    from chronofile.infra.overdue import overdue
+
     with call.memory() as memory:
         found = memory.status()
     if as_json:
@@ -105,22 +111,57 @@ def status(call: Call, as_json: AsJson = False) -> int:
         ("database", where),
         ("position", f"{found.position:,}"),
         ("sources", f"{found.sources:,}" + (f", {found.rejected:,} rejected" if found.rejected else "")),
+        ("captured", f"{counted(found.captured.revisions, 'revision')}, {size(found.captured.bytes)}"),
+        ("parsed", f"{counted(found.parsed.sources, 'source')} with passages"),
         ("passages", f"{found.passages:,}"),
         ("omissions", unread(found.omissions) if found.omissions else "0"),
         ("vectors", vectors),
     ]
+    if found.spool.waiting or found.spool.set_aside:
+        aside = len(found.spool.set_aside)
+        set_aside = f", {aside:,} set aside: status --json says why" if aside else ""
+        facts.append(
+            ("hooks' spool", f"{found.spool.waiting:,} waiting, {size(found.spool.bytes)}{set_aside}")
+        )
+    facts += [("failed", f"{count:,}: {reason}") for reason, count in found.failed.items()]
+    facts += [("rejected", f"{count:,}: {reason}") for reason, count in found.rejections.items()]
     facts += [(f"bytes in {scope}", size(count)) for scope, count in sorted(found.bytes.items())]
+    facts += [(f"last {tool}", _moment(last)) for tool, last in found.batches.items()]
     rows: list[tuple[object, ...]] = [
         ("projection", "position", "lag", "failures", "generation", "stopped by")
     ]
     for name, at in found.projections.items():
         rows.append((name, at.position, at.lag, at.failures, at.generation, at.error))
-    write_lines([*table(facts), "", *table(rows, right=(1, 2, 3, 4))])
-    for sentence in found.notes:
+    write_lines([*table(facts), *_agents(found.agents), "", *table(rows, right=(1, 2, 3, 4))])
+    for sentence in (*found.notes, *overdue(found.agents, agents_folders("all"))):
         note(sentence)
     if found.pending_vectors:
         note("chronofile worker --drain computes the vectors that are pending.")
     return DONE
+
+
+def _agents(agents: Mapping[str, AgentCount]) -> Iterator[str]:
+    """Yield a table of the agents whose transcripts were captured, after an empty line; nothing where none were."""
+    if not agents:
+        return
+    rows: list[tuple[object, ...]] = [("agent", "sources", "size", "last capture", "last event", "last hook")]
+    rows += [
+        (
+            name,
+            f"{count.sources:,}",
+            size(count.bytes),
+            _moment(count.last_capture),
+            count.last_event_time or "-",
+            _moment(count.last_hook),
+        )
+        for name, count in agents.items()
+    ]
+    yield ""
+    yield from table(rows, right=(1, 2))
+
+
+def _moment(moment: datetime | None) -> str:
+    return "-" if moment is None else moment.isoformat(" ", "seconds")
 
 
 def doctor(call: Call, as_json: AsJson = False) -> int:

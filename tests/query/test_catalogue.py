@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from chronofile.domain.echoes import fence
 from chronofile.domain.errors import UnknownPassage, UnknownSource
 from chronofile.domain.scopes import GLOBAL
 from chronofile.query import catalogue
@@ -61,6 +62,19 @@ def test_the_whole_text_of_a_session_is_its_turns_with_a_blank_line_between_two(
 
     identifier = ask(world, "last").hits[0].id
     assert catalogue.get(world.engine, identifier, at=AT, whole=True).whole == "\n\n".join(said)
+
+
+def test_what_chronofile_put_into_a_turn_is_told_where_it_stood(world: World, tmp_path: Path) -> None:
+    said = f"I looked.\n{fence('The port is 7433.')}\nSo the port is known.\n\n{fence('More.')}"
+    world.capture(
+        write(tmp_path / "a.turns.jsonl", turn_line(fence("Only this."), turn="0"), turn_line(said))
+    )
+    world.catch_up()
+
+    identifier = ask(world, "known").hits[0].id
+    whole = catalogue.get(world.engine, identifier, at=AT, whole=True).whole
+    assert whole == "I looked.\n[quotation of Chronofile left out]\nSo the port is known.\n\n"
+    assert [hit.text for hit in ask(world, "7433").hits if "7433" in hit.text] == []
 
 
 def test_a_passage_that_is_over_is_shown_among_those_of_its_time(world: World, tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""Comparing: a file as it is now with what was captured of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote_to_bytes
+
+from chronofile.domain.rejection import NotRead
+from chronofile.ingest.gathered import KeyOf
+from chronofile.ingest.known import is_gone
+from chronofile.ingest.reading import opened
+from chronofile.ingest.scan import Found
+from chronofile.ingest.sighting import Bytes, FileBytes, Looked, Sighting, look
+
+FileState = Literal["same", "behind", "changed", "gone", "unreadable"]
+_SCHEME = "file://"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What was captured of a source: `ranges` are (start, end, key of the bytes as they were in the file)."""
+
+    uri: str
+    files: tuple[Path, ...]
+    """Where else it was read from, the last first."""
+    kind: str
+    scope: str
+    format: str
+    session: str | None
+    ranges: Sequence[tuple[int, int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the file stands to what was captured of it.
+
+    `behind`: it only grew, by so many bytes that end with a line; those of a line that is not complete are
+    waiting. `changed`: what was captured is not what stands there now.
+    """
+
+    state: FileState
+    behind_bytes: int = 0
+    waiting_bytes: int = 0
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Comparing:
+    """Compares one source after the other; those of one file should come together, since it is read once for them."""
+
+    key_of: KeyOf
+    _looked: tuple[Path, str, Looked | None] | None = field(default=None, repr=False)
+
+    def compare(self, captured: Captured) -> Compared:
+        """Compare the ranges with the file that holds them now, a range at a time."""
+        paths = [found for found in (path_of(captured.uri), *captured.files) if found is not None]
+        path = next((path for path in paths if not is_gone(path)), None)
+        if path is None:
+            return Compared("gone")
+        try:
+            if captured.kind == "file":
+                return self._whole(path, captured)
+            return self._transcript(path, captured)
+        except NotRead as error:
+            return Compared("unreadable", detail=str(error))
+
+    def _whole(self, path: Path, captured: Captured) -> Compared:
+        with opened(path) as file:
+            return self._against(FileBytes(path, file.fingerprint.size), captured)
+
+    def _transcript(self, path: Path, captured: Captured) -> Compared:
+        looked = self._look(path, captured.format)
+        sighting = None if looked is None else _own(looked.sightings, captured)
+        if looked is None or sighting is None:
+            return Compared("changed", detail="The file does not hold this session any more.")
+        found = self._against(sighting.content, captured)
+        return Compared(found.state, found.behind_bytes, looked.waiting_bytes, found.detail)
+
+    def _look(self, path: Path, format_name: str) -> Looked | None:
+        if self._looked is None or self._looked[:2] != (path, format_name):
+            self._looked = None  # The former is let go of before the next is read.
+            self._looked = (
+                path,
+                format_name,
+                look(Found(path, named=True, root=None), format_name=format_name),
+            )
+        return self._looked[2]
+
+    def _against(self, content: Bytes, captured: Captured) -> Compared:
+        end = captured.ranges[-1][1] if captured.ranges else 0
+        if content.size < end:
+            return Compared("changed", detail=f"It is shorter by {end - content.size:,} bytes.")
+        for start, until, original in captured.ranges:
+            if self.key_of(content.range(start, until)) != original:
+                return Compared("changed", detail=f"Bytes {start:,} to {until:,} are others.")
+        return Compared("behind" if content.size > end else "same", content.size - end)
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the path that a file's URI names, also where it goes on with a session; None for another URI."""
+    if not uri.startswith(_SCHEME):
+        return None
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix(_SCHEME).partition("#")[0])))
+
+
+def _own(sightings: Sequence[Sighting], captured: Captured) -> Sighting | None:
+    """Return the sighting of the source's session; lines that name the source's scope come before those without."""
+    same = [s for s in sightings if s.session == captured.session and s.format == captured.format]
+    named = [sighting for sighting in same if sighting.scope == captured.scope]
+    unnamed = [sighting for sighting in same if sighting.scope is None]
+    return next(iter([*named, *unnamed]), None)

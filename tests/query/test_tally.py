@@ -1,0 +1,90 @@
+"""The tally of what was captured and parsed, what failed, and when each agent was captured last."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from chronofile.infra.overdue import overdue
+from chronofile.query.tally import AgentCount, CapturedCount, ParsedCount, Tally, tally
+from tests.builders import add, claude_line, turn_line, write
+from tests.world import World
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+
+
+def test_nothing_captured_is_an_empty_tally(world: World) -> None:
+    assert tally(world.engine) == Tally()
+
+
+def test_what_is_captured_parsed_and_rejected_is_counted(world: World, tmp_path: Path) -> None:
+    path = write(tmp_path / "main.jsonl", claude_line("First."))
+    world.capture(path)
+    add(path, claude_line("Second.", uuid="u-2"))
+    write(tmp_path / "chat.turns.jsonl", turn_line("Third."))
+    (tmp_path / "empty.md").write_bytes(b"")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    world.capture(tmp_path)
+    world.catch_up()
+
+    found = tally(world.engine)
+
+    sizes = sum(p.stat().st_size for p in tmp_path.iterdir() if p.suffix == ".jsonl")
+    assert found.captured == CapturedCount(sources=3, revisions=4, bytes=sizes)
+    assert found.parsed == ParsedCount(sources=2, passages=3)
+    assert found.rejections == {"binary": 1}
+    assert found.failed == {}
+
+
+def test_failures_are_counted_by_reason(world: World, tmp_path: Path) -> None:
+    world.capture(write(tmp_path / "a.md", "Words."))
+    world.catch_up()
+    world.rows(
+        "INSERT INTO {passages}.failure VALUES ('1', 1, 'one', 1), ('2', 1, 'one', 1), ('3', 1, 'other', 1)"
+        " RETURNING source"
+    )
+
+    assert tally(world.engine).failed == {"one": 2, "other": 1}
+
+
+def test_each_agent_has_its_last_capture_its_last_event_and_its_last_hook(
+    world: World, tmp_path: Path
+) -> None:
+    first = write(tmp_path / "one.jsonl", claude_line("First.", session="one", at="2026-05-08T12:00:00.000Z"))
+    second = write(
+        tmp_path / "two.jsonl", claude_line("Second.", session="two", at="2026-05-07T12:00:00.000Z")
+    )
+    world.capture(first, tool="hook:claude-code")
+    world.capture(second, tool="watch")
+    world.capture(write(tmp_path / "a.turns.jsonl", turn_line("Nobody's.", at="2027-01-01T00:00:00Z")))
+    world.catch_up()
+
+    found = tally(world.engine)
+
+    assert list(found.agents) == ["claude-code"]
+    agent = found.agents["claude-code"]
+    assert (agent.sources, agent.last_event_time) == (2, "2026-05-08T12:00:00.000Z")
+    assert agent.last_capture is not None
+    assert agent.last_hook == found.batches["hook:claude-code"] < agent.last_capture
+    assert {"ingest", "watch", "hook:claude-code"} <= found.batches.keys()
+
+
+def test_an_agent_that_wrote_a_day_after_its_last_capture_is_overdue(tmp_path: Path) -> None:
+    transcript = write(tmp_path / "projects" / "a" / "main.jsonl", "{}")
+    folders = {"claude-code": [tmp_path / "projects", tmp_path / "none"], "codex": [tmp_path / "none"]}
+    for later, is_overdue in ((timedelta(hours=20), False), (timedelta(days=3, hours=1), True)):
+        changed_s = (NOW + later).timestamp()
+        os.utime(transcript, (changed_s, changed_s))
+        agents = {"claude-code": AgentCount(1, 1, NOW), "codex": AgentCount(1, 1, NOW), "aider": AgentCount()}
+
+        told = list(overdue(agents, folders))
+
+        assert bool(told) is is_overdue
+        assert all(sentence.startswith("claude-code: a transcript is 3 days newer") for sentence in told)
+
+
+def test_an_agent_that_was_never_captured_is_not_asked_after(tmp_path: Path) -> None:
+    write(tmp_path / "main.jsonl", "{}")
+
+    assert list(overdue({"claude-code": AgentCount()}, {"claude-code": [tmp_path]})) == []
