@@ -1,16 +1,23 @@
-"""Capturing: a run of capture, made of a memory's parts."""
+"""Capturing: a run of capture, made of a memory's parts, and what of a text may be stored."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chronofile.infra.config import ON
 from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.ingest.capture import Capture
 from chronofile.ingest.cleaning import cleaning
+from chronofile.ingest.redaction import redact_text
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
+
+
+def without_secrets(parts: Parts, text: str) -> tuple[str, Mapping[str, int]]:
+    """Return a text as it may be stored, and how many secrets each rule took out of it."""
+    return redact_text(text) if parts.config["redaction"] == ON else (text, {})
 
 
 def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:

@@ -24,7 +24,7 @@ from chronofile.domain.memories import (
 )
 from chronofile.domain.scopes import GLOBAL, scope_of
 from chronofile.domain.times import iso
-from chronofile.infra.config import ON
+from chronofile.infra.capturing import without_secrets
 from chronofile.infra.requests import require_scope_name, working_directory
 from chronofile.ingest import erased, known
 from chronofile.ingest.appending import Appending
@@ -206,10 +206,7 @@ def _scope_here(parts: Parts) -> str:
 
 def _worded(parts: Parts, text: str) -> tuple[Gathered, Wording]:
     """Return a text as it is to be stored, without the secrets in it. Raises TextErased."""
-    # It compiles many patterns, which a search does not need.
-    from chronofile.ingest.redaction import redact_text
-
-    kept, counts = redact_text(text) if parts.config["redaction"] == ON else (text, {})
+    kept, counts = without_secrets(parts, text)
     gathered = Gathered(parts.contents.key)
     wording = Wording(gathered.text(kept), text_key(parts.contents.key, text), dict(counts))
     with parts.store.cursor() as cursor:

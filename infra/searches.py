@@ -10,6 +10,7 @@ from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
 from chronofile.domain.events import SearchServed
 from chronofile.domain.times import iso
+from chronofile.infra.capturing import without_secrets
 from chronofile.ingest.gathered import Gathered
 from chronofile.query.answer import Answer
 
@@ -23,7 +24,7 @@ def record(parts: Parts, caller: str, answer: Answer) -> None:
     """Write down in the ledger what was asked and what went out; a search does not fail over it."""
     gathered = Gathered(parts.contents.key)
     served = SearchServed(
-        question=gathered.text(answer.query),
+        question=gathered.text(without_secrets(parts, answer.query)[0]),
         caller=caller,
         scopes=answer.scopes,
         mode=answer.mode,

@@ -658,3 +658,15 @@ def test_a_memory_works_on_an_external_server(external_postgres: Server, home: P
         memory.ingest([notes])
         assert memory.search("Which port does staging use?", scope="all").matched
         assert memory.status().database.mode == "external"
+
+
+def test_a_secret_in_a_question_does_not_reach_the_ledger(memory: Memory) -> None:
+    secret = "ghp_" + "Zx7Kq2Lm9Rt4Vb8Nc3Wd" + "5Yf6Hg1Jp0Sa3Ue2"
+
+    memory.search(f"who uses {secret}?")
+
+    (event,) = served(memory)
+    assert isinstance(event, SearchServed)
+    with memory._parts.engine.connect() as conn:
+        (question,) = memory._parts.contents.read(conn, [event.question]).values()
+    assert question == b"who uses [redacted: github-token]?"
