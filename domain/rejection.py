@@ -27,6 +27,7 @@ RejectionReason = Literal[
 ]
 
 OmissionReason = Literal[
+    "disk-away",
     "dotfile",
     "home",
     "ignored",
@@ -52,6 +53,7 @@ REJECTION_SENTENCES: Mapping[RejectionReason, str] = {
 }
 
 OMISSION_SENTENCES: Mapping[OmissionReason, str] = {
+    "disk-away": "It was captured from a disk that is not there now; what was captured of it stays.",
     "dotfile": "Its name begins with a dot; only transcripts are taken from there.",
     "home": "It belongs to Chronofile's own home, which is never captured.",
     "ignored": "An ignore rule names it.",

@@ -43,7 +43,9 @@ SETTINGS = (
     Setting(
         "language", "CHRONOFILE_LANGUAGE", "english", "the language of the words: a stemmer's, or simple"
     ),
-    Setting("redaction", "CHRONOFILE_REDACTION", ON, "on: secrets are taken out before anything is stored; or off"),
+    Setting(
+        "redaction", "CHRONOFILE_REDACTION", ON, "on: secrets are taken out before anything is stored; or off"
+    ),
 )
 
 

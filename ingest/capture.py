@@ -23,13 +23,14 @@ from chronofile.ingest import erased, known, spool
 from chronofile.ingest.appending import Appending
 from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.gathered import KeyOf
-from chronofile.ingest.known import CAPTURED, KnownFile, is_gone, unsettled
+from chronofile.ingest.known import CAPTURED, KnownFile, unsettled
 from chronofile.ingest.placing import Placing
 from chronofile.ingest.plan import Plan, Planned, Ranges
 from chronofile.ingest.planner import Planner
 from chronofile.ingest.reading import fingerprint_of
 from chronofile.ingest.scan import Found, scan
 from chronofile.ingest.sighting import Looked, look, rejected_file
+from chronofile.ingest.vanished import vanished
 
 GROUP_FILES_MAX = 200
 GROUP_BYTES_MAX = 8 << 20
@@ -292,21 +293,15 @@ class Capture:
         """Note the captured files below the given folders that are there no more; transcripts are kept."""
         folders = [folder.resolve() for folder in request.paths if folder.is_dir()]
         with self._log.cursor() as cursor:
-            if request.only is None:
-                files = [file for folder in folders for file in known.files_below(cursor, folder)]
-            else:
-                files = known.files_at_or_below(cursor, [p for p in _within(request.only, folders) if is_gone(p)])
-        gone = {file.path: file for file in files if file.path not in seen and is_gone(file.path)}
-        for chunk in _chunks(gone.values(), GROUP_FILES_MAX):
+            gone, away = vanished(cursor, folders, request.only, seen)
+        if away:
+            captured.omitted["disk-away"] += len(away)
+        for chunk in _chunks(gone, GROUP_FILES_MAX):
             planned = self._decided(request, captured, partial(Planner.plan_removal, gone=chunk))
             captured.removed += len(planned.additions)
             if not request.dry_run:
                 with self._log.cursor() as cursor:
                     known.write_files(cursor, (), [file.path for file in chunk])
-
-
-def _within(paths: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    return sorted(path for path in paths if any(path.is_relative_to(folder) for folder in folders))
 
 
 def _write_beside(cursor: known.Cursor, planned: Planned) -> None:

@@ -2,25 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
-from chronofile.domain.erasure import Span
+from chronofile.domain.erasure import SHORT_CHARS, Span, without
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.redaction import Redacted, redact
 from chronofile.ingest.sighting import Sighting
 
+ERASED = "erased"
+"""The name under which passages that were left out are counted, beside the rules of redaction."""
+
 Clean = Callable[[bytes, Sighting, Sequence[Span]], Redacted]
+Remove = Callable[[str], tuple[str, int]]
+"""Takes something out of a text and counts it; a text in which there is none comes back as it is."""
+
+FIELDS_KEPT = frozenset(
+    {
+        "agentId", "at", "cwd", "gitBranch", "id", "isSidechain", "kind", "level", "logicalParentUuid", "media_type",
+        "messageId", "message_id", "model", "name", "operation", "parentUuid", "parent_tool_use_id", "promptId",
+        "requestId", "role", "scope", "session", "sessionId", "session_id", "slug", "sourceToolAssistantUUID", "status",
+        "stop_reason", "subtype", "timestamp", "tool_name", "tool_use_id", "turn", "type", "userType", "uuid", "version",
+    }
+)  # fmt: skip
+"""Names of fields of transcripts whose values say how a record is to be read, and not what somebody said."""
+
+# Repeats are unrolled, so that a literal of megabytes is one step for each backslash in it.
+_LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_COLON = re.compile(r"\s*:")
+_LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_MARKED_ENCODINGS = ("utf-8", "utf-8-sig")
 
 
 def cleaning(key_of: KeyOf, *, redacting: bool) -> Clean:
     """Return what cleans the ranges of a store; `redacting` is whether secrets are taken out."""
 
     def clean(content: bytes, sighting: Sighting, spans: Sequence[Span]) -> Redacted:
-        del spans
-        if not redacting:
-            return Redacted(content, {})
-        return redact(
-            content, encoding=sighting.encoding, records=sighting.growing, name=sighting.path.name
+        found = Redacted(content, {})
+        if redacting:
+            found = redact(
+                content, encoding=sighting.encoding, records=sighting.growing, name=sighting.path.name
+            )
+        if not spans:
+            return found
+        # Erased passages are known as they were stored, which is without the secrets in them.
+        left = cut_out(
+            found.content,
+            lambda text: without(text, spans, key_of),
+            encoding=sighting.encoding,
+            records=sighting.growing,
         )
+        return Redacted(left.content, Counter(found.counts) + Counter(left.counts))
 
     return clean
+
+
+def cut_out(content: bytes, remove: Remove, *, encoding: str, records: bool) -> Redacted:
+    """Take something out of a file's text, or with `records` out of the strings in each line of JSON.
+
+    All else stays byte for byte; where nothing is taken out the content is the very same object. Bytes that are
+    invalid in another encoding than UTF-8 become U+FFFD, or what the encoding has for it, where something is.
+    """
+    cleaned, count = (_of_records(content, remove) if records else _of_text(content, encoding, remove)) or (
+        content,
+        0,
+    )
+    return Redacted(cleaned, {ERASED: count} if count else {})
+
+
+def literals(line: str) -> Iterator[tuple[int, int, str | None, str]]:
+    """Yield the strings of a line of JSON that are values: span of the literal, the field's name, what it says.
+
+    The name is None within a list. A line that is no JSON yields what looks like it.
+    """
+    name: str | None = None
+    end_of_name = -1
+    for found in _LITERAL.finditer(line):
+        if colon := _COLON.match(line, found.end()):
+            name, end_of_name = found[0][1:-1], colon.end()
+            continue
+        said = _said(found[0])
+        if said is not None:
+            own = name if end_of_name != -1 and not line[end_of_name : found.start()].strip() else None
+            yield found.start(), found.end(), own, said
+        end_of_name = -1
+
+
+def literal(text: str) -> str:
+    """Return a text as a string of JSON, as it is written into a line that is decoded with `surrogateescape`."""
+    written = json.dumps(text, ensure_ascii=False)
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def rewritten(line: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    """Return a line with other texts in place of some of its strings; each change is a literal's span and its text."""
+    pieces, at = [], 0
+    for start, end, text in changes:
+        pieces += [line[at:start], literal(text)]
+        at = end
+    return "".join([*pieces, line[at:]])
+
+
+def decoded_line(line: bytes) -> str:
+    """Return a line of a transcript as text; each byte that is no UTF-8 comes back as it was."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def encoded_line(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
+
+
+def _of_text(content: bytes, encoding: str, remove: Remove) -> tuple[bytes, int] | None:
+    errors = "surrogateescape" if encoding.lower() in _MARKED_ENCODINGS else "replace"
+    cleaned, count = remove(content.decode(encoding, errors))
+    return (cleaned.encode(encoding, errors), count) if count else None
+
+
+def _of_records(content: bytes, remove: Remove) -> tuple[bytes, int] | None:
+    lines = content.split(b"\n")
+    total = 0
+    for number, line in enumerate(lines):
+        text = decoded_line(line)
+        cleaned, count = _of_record(text, remove)
+        if count:
+            lines[number] = encoded_line(cleaned)
+            total += count
+    return (b"\n".join(lines), total) if total else None
+
+
+def _of_record(line: str, remove: Remove) -> tuple[str, int]:
+    changes: list[tuple[int, int, str]] = []
+    total = 0
+    for start, end, name, said in literals(line):
+        if name in FIELDS_KEPT and len(said) < SHORT_CHARS:
+            continue  # A word such as "text" may be the name of a kind of record.
+        cleaned, count = remove(said)
+        if count:
+            changes.append((start, end, cleaned))
+            total += count
+    cleaned = rewritten(line, changes) if changes else line
+    if not _is_json(line):
+        # Nobody knows what is a string there.
+        cleaned, count = remove(cleaned)
+        total += count
+    return cleaned, total
+
+
+def _said(found: str) -> str | None:
+    if "\\" not in found:
+        return found[1:-1]
+    try:
+        said = json.loads(found, strict=False)
+    except ValueError:
+        return None
+    return said if isinstance(said, str) else None
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line.removeprefix("\ufeff"))
+    except RecursionError:
+        return True
+    except ValueError:
+        return not line.strip()
+    return True

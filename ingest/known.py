@@ -90,15 +90,17 @@ def files(cursor: Cursor, paths: Sequence[Path]) -> dict[Path, KnownFile]:
     return {found.path: found for found in map(_known, cursor)}
 
 
-def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
-    """Return what is known of the files below a folder."""
-    prefix = os.fsencode(folder).rstrip(b"/") + b"/"
-    bounds = (prefix, prefix[:-1] + b"0")
+def files_below(cursor: Cursor, folders: Sequence[Path]) -> list[KnownFile]:
+    """Return what is known of the files below the folders."""
+    prefixes = [os.fsencode(folder).rstrip(b"/") + b"/" for folder in folders]
+    ends = [prefix[:-1] + b"0" for prefix in prefixes]
     # A path between the bounds has its beginning between theirs, which are equal where the folder's path is long.
     cursor.execute(
-        "SELECT * FROM log.files WHERE substr(path, 1, 1024) BETWEEN %s AND %s AND path >= %s AND path < %s"
-        " ORDER BY path",
-        (*(bound[:_BEGINNING_BYTES] for bound in bounds), *bounds),
+        "SELECT file.* FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::bytea[])"
+        " AS below (first, last, first_beginning, last_beginning) JOIN log.files AS file"
+        " ON substr(file.path, 1, 1024) BETWEEN below.first_beginning AND below.last_beginning"
+        " AND file.path >= below.first AND file.path < below.last ORDER BY file.path",
+        (prefixes, ends, *([bound[:_BEGINNING_BYTES] for bound in bounds] for bounds in (prefixes, ends))),
     )
     return [_known(row) for row in cursor]
 
@@ -106,8 +108,7 @@ def files_below(cursor: Cursor, folder: Path) -> list[KnownFile]:
 def files_at_or_below(cursor: Cursor, paths: Sequence[Path]) -> list[KnownFile]:
     """Return what is known of the files at the paths; a path at which none is known stands for a folder."""
     found = files(cursor, paths)
-    folders = [path for path in paths if path not in found]
-    return [*found.values(), *(file for folder in folders for file in files_below(cursor, folder))]
+    return [*found.values(), *files_below(cursor, [path for path in paths if path not in found])]
 
 
 def shared_files(cursor: Cursor) -> list[Path]:

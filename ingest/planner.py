@@ -87,7 +87,9 @@ class Planner:
     def _load(self, standing: Standing, ids: Collection[str]) -> None:
         stored = self.log.read_many([streams.source(identifier) for identifier in sorted(ids)])
         events = {streams.id_of(stream): [one.event for one in found] for stream, found in stored.items()}
-        batches = {one.batch for found in events.values() for one in found if isinstance(one, RevisionCaptured)}
+        batches = {
+            one.batch for found in events.values() for one in found if isinstance(one, RevisionCaptured)
+        }
         with self.log.cursor() as cursor:
             standing.reverted = erased.reverted(cursor, batches)
             standing.erased = erased.of_sources(cursor, list(events))
@@ -109,9 +111,7 @@ class Planner:
             standing.read_from[identifier] = paths
 
     def _decisions(self, standing: Standing) -> Decisions:
-        return Decisions(
-            self.key_of, self.store_key, self.now, standing, clean=self.clean, whole=self.whole
-        )
+        return Decisions(self.key_of, self.store_key, self.now, standing, clean=self.clean, whole=self.whole)
 
     def _text_key(self, text: str) -> str:
         return text_key(self.key_of, text)

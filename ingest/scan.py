@@ -42,16 +42,20 @@ class Found:
 Scanned = Found | Omitted | Rejected
 
 
-def scan(paths: Sequence[Path], *, home: Path) -> Iterator[Scanned]:
+def scan(paths: Sequence[Path], *, home: Path, only: Collection[Path] | None = None) -> Iterator[Scanned]:
     """Walk the given files and folders, each once, in the order of their names.
 
     Paths come out absolute and without links: a link that is given is resolved, one that is met is omitted.
     Nothing is opened but ignore files. A folder that cannot be listed is rejected and the walk goes on.
+
+    With `only`, absolute paths without links, the walk goes from each given path down to these and to all that
+    is below them, and judges what it meets as it always does; what is not there yields nothing. Only the
+    allowance of a dot-folder may reach further than that of a whole walk, since less of it is looked at.
     """
     given = {_resolved(path): path for path in reversed(paths)}
-    walk = _Walk(frozenset(given), _identity(os.fspath(home)), set())
+    walk = _Walk(frozenset(given), _identity(os.fspath(home)), set(), _Aims.of(only))
     for path in sorted(given, key=lambda path: Path(path).parts):
-        if path not in walk.seen:
+        if path not in walk.seen and walk.aims.leads_to(path):
             yield from walk.from_name(path, given[path])
 
 
@@ -69,11 +73,44 @@ class _Allowance:
 
 
 @dataclass(frozen=True, slots=True)
+class _Aims:
+    """The paths that a walk is for, and the folders on the way to them; None where it is for everything."""
+
+    paths: frozenset[str] | None = None
+    ways: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, only: Collection[Path] | None) -> _Aims:
+        if only is None:
+            return cls()
+        ways: set[str] = set()
+        for path in only:
+            for above in map(os.fspath, path.parents):
+                if above in ways:
+                    break  # And so are those above it.
+                ways.add(above)
+        return cls(frozenset(map(os.fspath, only)), frozenset(ways))
+
+    def holds(self, path: str) -> bool:
+        """Tell whether all of a path is wanted, without a look at the folders above it."""
+        return self.paths is None or path in self.paths
+
+    def hold_above(self, path: str) -> bool:
+        """Tell whether all of a path is wanted, or all of a folder above it."""
+        return any(self.holds(str(above)) for above in (Path(path), *Path(path).parents))
+
+    def leads_to(self, path: str) -> bool:
+        """Tell whether something of what was given by name may be wanted."""
+        return path in self.ways or self.hold_above(path)
+
+
+@dataclass(frozen=True, slots=True)
 class _Folder:
     """What holds for the entries of a folder: its repository and the ignore files, outermost first.
 
     `wanted`: it was given by name or taken in by our own rules, so no default leaves it out. `dotted` is set
-    in and below a dot-folder that is not wanted: only transcripts are taken from there.
+    in and below a dot-folder that is not wanted: only transcripts are taken from there. Unless `whole`, only
+    what the walk is for is looked at.
     """
 
     path: str
@@ -82,6 +119,7 @@ class _Folder:
     own: tuple[Rules, ...] = ()
     wanted: bool = False
     dotted: _Allowance | None = None
+    whole: bool = True
 
     def verdicts(self, path: str) -> tuple[bool | None, bool | None]:
         """Return what all rules say about an entry, and what our own say, which win."""
@@ -106,13 +144,15 @@ class _Walk:
     home: tuple[int, int] | None
     seen: set[str]
     """The folders that were listed and the named files that were found."""
+    aims: _Aims
 
     def from_name(self, path: str, given: Path) -> Iterator[Scanned]:
         """Walk one path that was given by name."""
         try:
             mode = os.lstat(path).st_mode
         except (OSError, ValueError) as failure:
-            yield _not_there(given, failure)
+            if self.aims.paths is None:
+                yield _not_there(given, failure)
             return
         if any(
             _identity(str(above)) == self.home for above in (Path(path), *Path(path).parents) if self.home
@@ -121,7 +161,9 @@ class _Walk:
         elif stat.S_ISDIR(mode):
             folder, failures = self._context(path)
             yield from failures
-            yield from self._below(folder)
+            yield from self._below(replace(folder, whole=self.aims.hold_above(path)))
+        elif not self.aims.hold_above(path):
+            return  # What is wanted was below it when it was a folder.
         elif stat.S_ISREG(mode):
             yield Found(Path(path), named=True, root=repository_root(Path(path).parent))
         else:
@@ -157,11 +199,16 @@ class _Walk:
         folder, failures = _with_rules(folder, names)
         yield from failures
         for entry in entries:
+            whole = folder.whole or self.aims.holds(entry.path)
             try:
+                if not whole and not (entry.path in self.aims.ways and entry.is_dir(follow_symlinks=False)):
+                    continue
                 item = self._named(folder, entry) if entry.path in self.named else self._met(folder, entry)
             except OSError as failure:
                 item = not_read(Path(entry.path), failure).rejected
-            if item is not None:
+            if isinstance(item, _Folder):
+                yield replace(item, whole=whole)
+            elif item is not None:
                 yield item
 
     def _named(self, folder: _Folder, entry: os.DirEntry[str]) -> Scanned | _Folder:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chronofile.domain.rejection import OMISSION_SENTENCES
 from chronofile.domain.wording import counted
+from chronofile.infra.cli.agents import agents_folders
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
-from chronofile.infra.cli.progress import watched
+from chronofile.infra.cli.progress import sizes, watched
 from chronofile.infra.cli.rendering import note, size, unread, values_of, write_json, write_lines
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Wait(StrEnum):
 EXAMPLES = """
     chronofile ingest notes/ ~/.claude/projects
     chronofile ingest --scope project:api --wait words --json docs/
+    chronofile ingest --agents
+    chronofile ingest --agents claude-code,codex
 """
 
 
@@ -41,6 +45,7 @@ Paths = Annotated[
     typer.Argument(metavar="PATH", help="Files and folders; the working directory where none is given."),
 ]
 SCOPE_HELP = "The scope to capture into, instead of the directory's own."
+AGENTS_HELP = "Take in what these agents kept on this machine; alone, every agent that is known."
 FORMAT_HELP = "What the files are, instead of what they look like."
 WAIT_HELP = (
     "What to wait for: words and instant vectors; all vectors; all where they are fewer than 2,000; nothing."
@@ -50,6 +55,7 @@ WAIT_HELP = (
 def ingest(
     call: Call,
     paths: Paths = None,
+    agents: Annotated[str | None, typer.Option(metavar="[A,B]", help=AGENTS_HELP)] = None,
     scope: Annotated[str | None, typer.Option(metavar="S", help=SCOPE_HELP)] = None,
     format_name: Annotated[str | None, typer.Option("--format", metavar="F", help=FORMAT_HELP)] = None,
     wait: Annotated[Wait, typer.Option(help=WAIT_HELP)] = Wait.auto,
@@ -63,9 +69,10 @@ def ingest(
     Ctrl-C stops it and loses nothing. Exits with 1 where a path is missing, nothing could be read, or what was
     captured could not be made searchable as far as --wait says; the result is printed all the same.
     """
-    with call.memory() as memory, watched() as progress:
+    named = _named(paths, agents)
+    with call.memory() as memory, watched(lambda: sizes(named, memory.config.home)) as progress:
         report = memory.ingest(
-            paths or ["."],
+            named,
             scope=scope,
             format=format_name,
             wait=wait.value,
@@ -83,6 +90,16 @@ def ingest(
     if report.stopped:
         complain(f"What was captured is kept, but not all of it is searchable yet. {report.note}")
     return FAILED if report.failed else DONE
+
+
+def _named(paths: Sequence[str] | None, agents: str | None) -> list[Path]:
+    """Return what is to be captured: the paths, and the folders of agents where these are asked for."""
+    if agents is None:
+        return [Path(path) for path in paths or ["."]]
+    found = agents_folders(agents)
+    if not found:
+        note("No known agent has kept anything here.")
+    return [*map(Path, paths or ()), *(path for places in found.values() for path in places)]
 
 
 def _lines(report: IngestReport, *, dry_run: bool, every: bool) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +40,33 @@ class Kept:
         return f"{kept}. The same command goes on from there."
 
 
+Sizes = Mapping[Path, int]
+"""How many bytes there are up to the end of each file, in the order in which a run comes to them."""
+
+
+def sizes(paths: Sequence[Path], home: Path) -> Sizes:
+    """Return the sizes of what a run over the paths will come to; nothing is read."""
+    from chronofile.ingest.scan import Found, scan
+
+    found: dict[Path, int] = {}
+    total = 0
+    for scanned in scan(paths, home=home):
+        if isinstance(scanned, Found):
+            with suppress(OSError):
+                total += scanned.path.lstat().st_size
+            found[scanned.path] = total
+    return found
+
+
 @contextmanager
-def watched() -> Iterator[Progress]:
-    """Yield what a run tells its progress to: shown on a terminal, and used to say what is kept if the run ends early."""
+def watched(measured: Callable[[], Sizes] = dict) -> Iterator[Progress]:
+    """Yield what a run tells its progress to: shown on a terminal, and used to say what is kept if the run ends early.
+
+    `measured` gives the sizes of what the run will come to, and is asked only where somebody sees them.
+    """
     kept = Kept()
     try:
-        with _shown(kept) as progress:
+        with _shown(kept, measured) as progress:
             yield progress
     except KeyboardInterrupt:
         note(kept.sentence)
@@ -57,7 +78,7 @@ def watched() -> Iterator[Progress]:
 
 
 @contextmanager
-def _shown(kept: Kept) -> Iterator[Progress]:
+def _shown(kept: Kept, measured: Callable[[], Sizes]) -> Iterator[Progress]:
     from chronofile.infra.progress import Progress
 
     def captured(_path: Path, so_far: Captured) -> None:
@@ -71,12 +92,17 @@ def _shown(kept: Kept) -> Iterator[Progress]:
         return
     with _bars() as bars:
         files = 0
+        up_to = measured()
+        total = max(up_to.values(), default=0)
 
         def shown_captured(path: Path, so_far: Captured) -> None:
             nonlocal files
             captured(path, so_far)
             files += 1
-            bars.read(f"{counted(files, 'file')}, {size(so_far.read_bytes)}")
+            # What was captured before is passed over unread, and counts as done all the same.
+            done = up_to.get(path, 0)
+            read = f"{size(done)} of {size(total)}" if total else size(so_far.read_bytes)
+            bars.read(f"{counted(files, 'file')}, {read}", done, total or None)
 
         def shown_embedded(done: int, of: int) -> None:
             embedded(done, of)
@@ -92,8 +118,8 @@ class _Bars:
         self._drawn = drawn
         self._lines: dict[str, Any] = {}
 
-    def read(self, text: str) -> None:
-        self._update("Reading", text)
+    def read(self, text: str, done: int, of: int | None) -> None:
+        self._drawn.update(self._line("Reading", of), completed=done, total=of, text=text)
 
     def applied(self, projection: str, position: int) -> None:
         self._update("Indexing", f"{projection}, position {position:,}")

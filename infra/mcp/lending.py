@@ -9,10 +9,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from chronofile.domain.errors import ChronofileError, DatabaseUnavailable
-from chronofile.infra.mcp.calls import Calls
+from chronofile.infra.calls import Calls
 
 if TYPE_CHECKING:
-    from chronofile.infra.mcp.following import Follower
+    from chronofile.infra.following import Follower
     from chronofile.infra.memory import Memory
 
 OPEN_WAIT_S = 45.0
@@ -83,7 +83,7 @@ class Lender:
 
     def _open(self) -> Memory:
         memory = self._opened()
-        from chronofile.infra.mcp.following import Follower
+        from chronofile.infra.following import Follower
 
         with self._guard:
             if not self._closed:

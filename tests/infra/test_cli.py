@@ -17,6 +17,7 @@ from tests.infra.command_line import CommandLine, command_line
 
 COMMANDS = (
     "ingest", "search", "get", "sources", "topics", "status", "doctor", "config", "version", "mcp", "worker",
+    "watch", "hooks", "remember", "forget", "undo", "erase", "scan", "redact", "verify",
 )  # fmt: skip
 PORT = "The staging server listens on port 5433."
 QUESTION = "Which port does the staging server use?"

@@ -496,3 +496,30 @@ def test_only_what_was_named_is_looked_at_and_by_the_same_rules(world: World, fo
     (folder / "one.md").unlink()
     assert world.capture(folder, only=frozenset({folder / "two.md"})).removed == 0
     assert world.capture(folder, only=frozenset({folder / "one.md"})).removed == 1
+
+
+def test_an_empty_folder_on_another_device_is_a_disk_that_is_away(world: World, folder: Path) -> None:
+    write(folder / "disk" / "one.md", LONG)
+    world.capture(folder)
+    with world.store.cursor() as cursor:
+        cursor.execute("UPDATE log.files SET device = device + 1")
+    (folder / "disk" / "one.md").unlink()
+
+    captured = world.capture(folder)
+
+    assert (captured.removed, captured.omitted["disk-away"]) == (0, 1)
+    write(folder / "disk" / "two.md", f"{LONG} Another.")
+    assert world.capture(folder).removed == 1
+
+
+def test_a_folder_that_was_replaced_loses_the_files_that_are_no_longer_in_it(
+    world: World, folder: Path
+) -> None:
+    for name in ("one.md", "two.md"):
+        write(folder / "notes" / name, LONG + name)
+    world.capture(folder)
+    (folder / "notes" / "one.md").unlink()
+
+    captured = world.capture(folder, only=frozenset({folder / "notes"}))
+
+    assert (captured.removed, captured.unchanged) == (1, 1)

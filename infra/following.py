@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from chronofile.domain.errors import ChronofileError
 from chronofile.infra.failures import sentence_of
 from chronofile.infra.progress import Progress
 
 if TYPE_CHECKING:
-    from chronofile.infra.mcp.calls import Calls
+    from chronofile.infra.calls import Calls
     from chronofile.infra.memory import Memory
 
 IDLE_S = 5.0
 """So long nobody must have called before the backlog is embedded: an agent asks several times in a row."""
+AT_ONCE_S = 0.0
+"""For a process that nobody waits for: calls do not hold up embedding, which is at low priority anyway."""
 SLICE_S = 0.2
 """So long projections are brought forward at a time; between two slices a call goes first."""
 GIVE_WAY_S = 1.0
@@ -32,10 +35,16 @@ log = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Two threads on a memory: one follows the log, the other embeds. Neither holds up a call."""
+    """Two threads on a memory: one follows the log, the other embeds. Neither holds up a call.
 
-    def __init__(self, memory: Memory, calls: Calls) -> None:
-        self._memory, self._calls = memory, calls
+    The second begins when nobody has called for `idle_s` seconds. It captures what hooks noted, unless somebody
+    else in the process does: then it is not `draining`.
+    """
+
+    def __init__(
+        self, memory: Memory, calls: Calls, *, idle_s: float = IDLE_S, draining: bool = True
+    ) -> None:
+        self._memory, self._calls, self._idle_s, self._draining = memory, calls, idle_s, draining
         self._stopped, self._fresh = Event(), Event()
         self._last_complaint = ""
         self._threads = [
@@ -92,18 +101,27 @@ class Follower:
         while not self._stopped.is_set():
             self._fresh.wait(LOOK_AGAIN_S)
             self._fresh.clear()
-            while (rest_s := IDLE_S - self._calls.idle_s) > 0 and not self._stopped.wait(rest_s):
+            while (rest_s := self._idle_s - self._calls.idle_s) > 0 and not self._stopped.wait(rest_s):
                 pass
             if not self._stopped.is_set():
+                if self._draining:
+                    self._drain()
                 self._memory.embed(stopping=self._is_disturbed)
             if self._is_disturbed():
                 self._fresh.set()
 
+    def _drain(self) -> None:
+        """Capture what agents' hooks noted; what prevents it does not keep the backlog from being embedded."""
+        try:
+            self._memory.drain(stopping=self._is_disturbed)
+        except (ChronofileError, OSError) as error:
+            self._complain(f"hooks: {sentence_of(error)}")
+
     def _is_disturbed(self) -> bool:
-        return self._stopped.is_set() or self._calls.idle_s < IDLE_S
+        return self._stopped.is_set() or self._calls.idle_s < self._idle_s
 
     def _complain(self, complaint: str) -> None:
-        """Log what is wrong, once: what fails every few seconds would fill the client's log."""
+        """Log what is wrong, once: what fails every few seconds would fill the log."""
         if complaint != self._last_complaint:
             self._last_complaint = complaint
             log.warning("not followed", error=complaint)

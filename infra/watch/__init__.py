@@ -1,0 +1,1 @@
+"""The watch: `chronofile watch`, which captures changes as they happen."""
