@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -74,6 +74,11 @@ class ContentStore:
         )
         decompressor = zstandard.ZstdDecompressor()
         return {key: _unpacked(decompressor, codec, packed) for key, codec, packed in rows}
+
+    def unpacked(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
+        """Return the bytes of rows that were read elsewhere: `key`, `codec` and `bytes` of each."""
+        decompressor = zstandard.ZstdDecompressor()
+        return {row["key"]: _unpacked(decompressor, row["codec"], row["bytes"]) for row in rows}
 
 
 # Neither is safe in two threads at once, so each call of the store makes its own.

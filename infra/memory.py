@@ -14,26 +14,38 @@ import structlog
 
 from chronofile.domain.errors import BadRequest, ChronofileError, DatabaseUnavailable
 from chronofile.domain.identity import storable
+from chronofile.domain.memories import KIND_DEFAULT
 from chronofile.infra import logs, upkeep
+from chronofile.infra.capturing import capture_of
 from chronofile.infra.database_errors import naming_database_errors
+from chronofile.infra.erasing.receipts import unfinished
 from chronofile.infra.progress import UNWATCHED, Progress
-from chronofile.infra.reports import DatabaseStatus, IngestReport, Status
+from chronofile.infra.reports import DatabaseStatus, IngestReport, Status, Verified
 from chronofile.infra.requests import question_of, require_scope_name, working_directory
 from chronofile.infra.searches import record
 from chronofile.infra.upkeep import WAITS, Outcome
-from chronofile.ingest import known
-from chronofile.ingest.capture import Capture, Captured, Request
+from chronofile.ingest import known, spool
+from chronofile.ingest.capture import Captured, Request
 from chronofile.ingest.sighting import FORMAT_NAMES
 from chronofile.query import catalogue
 from chronofile.query.answer import Answer, Context
 from chronofile.query.question import LIMIT_DEFAULT, Question
 from chronofile.query.search import Models, search
+from chronofile.query.tally import tally
 
 if TYPE_CHECKING:
     from chronofile.infra.config import Config
+    from chronofile.infra.drain import Drained
+    from chronofile.infra.erasing.report import ErasurePreview, ErasureReport
+    from chronofile.infra.erasing.wanted import Wanted
+    from chronofile.infra.memories import Corrected, Forgetting, Remembered
     from chronofile.infra.parts import Parts
+    from chronofile.infra.scanning import Secret
+    from chronofile.infra.undo import BatchEntry, UndoReport
 
 SEARCH_CATCH_UP_S = 0.2
+REMEMBERED_CATCH_UP_S = 2.0
+BATCHES_LISTED = 20
 
 log = structlog.get_logger(__name__)
 
@@ -91,23 +103,41 @@ class Memory:
         if format is not None and format not in FORMAT_NAMES:
             raise BadRequest(f"--format is one of {', '.join(FORMAT_NAMES)}, not {format!r}.")
         require_scope_name(scope)
-        capture = Capture(
-            self._parts.store,
-            self._parts.contents.key,
-            home=self._parts.config.home,
-            store_key=self._parts.store_key,
-            now=self._parts.clock(),
-            new_id=self._parts.new_id,
-            tick=progress.captured,
+        captured = self.capture(
+            Request([Path(path) for path in paths], scope, format, again, dry_run), progress
         )
-        request = Request([Path(path) for path in paths], scope, format, again, dry_run)
-        captured = capture.run(request)
         log.info("captured", batch=captured.batch, revisions=captured.revisions, position=captured.position)
         outcome = Outcome()
         waited = wait != "none" and not dry_run
         if waited:
             outcome = upkeep.make_searchable(self._parts, wait, captured.position, progress)
         return self._report(captured, outcome, waited=waited)
+
+    @naming_database_errors()
+    def capture(self, request: Request, progress: Progress = UNWATCHED) -> Captured:
+        """Capture what a request names; the projections are left as they are. Raises what the database raises."""
+        return capture_of(self._parts, progress).run(request)
+
+    @naming_database_errors()
+    def drain(
+        self,
+        *,
+        seconds: float = float("inf"),
+        bytes_max: float = float("inf"),
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Drained:
+        """Capture what agents' hooks noted in the spool; nothing where it is empty or another process is at it.
+
+        The bounds are those of `chronofile.infra.drain`. Raises what the database raises, and OSError where the
+        spool cannot be written.
+        """
+        from chronofile.infra.drain import Drained, drain
+
+        if not spool.waiting(self._parts.config.home):
+            return Drained()
+        drained = drain(self._parts, seconds=seconds, bytes_max=bytes_max, stopping=stopping)
+        log.info("drained", entries=drained.entries, revisions=drained.captured, set_aside=drained.set_aside)
+        return drained
 
     def search(
         self,
@@ -195,6 +225,7 @@ class Memory:
 
         head = self._parts.store.position()
         counts = catalogue.counts(self._parts.engine)
+        found = tally(self._parts.engine)
         folder = None if self._parts.data_folder is None else str(self._parts.data_folder)
         return Status(
             position=head,
@@ -210,8 +241,184 @@ class Memory:
             omissions=counts.omissions,
             home=str(self._parts.config.home),
             version=__version__,
-            notes=(*self._parts.notes, *upkeep.left_alone(self._parts).values()),
+            notes=(
+                *self._parts.notes,
+                *upkeep.left_alone(self._parts).values(),
+                *unfinished(self._parts.config.home),
+            ),
+            spool=spool.standing(self._parts.config.home),
+            captured=found.captured,
+            parsed=found.parsed,
+            failed=found.failed,
+            rejections=found.rejections,
+            batches=found.batches,
+            agents=found.agents,
         )
+
+    @naming_database_errors()
+    def remember(
+        self, text: str, *, scope: str | None = None, kind: str = KIND_DEFAULT, key: str | None = None
+    ) -> Remembered:
+        """Remember a text, in the working directory's scope where none is given, and make it searchable.
+
+        With an idempotency `key` a repeated call does no harm. Raises BadRequest, MemoryConflict, TextErased.
+        """
+        from chronofile.infra import memories
+
+        found = memories.remember(self._parts, self._caller, text, scope=scope, kind=kind, key=key)
+        self.catch_up(REMEMBERED_CATCH_UP_S)
+        return found
+
+    @naming_database_errors()
+    def correct(self, identifier: str, text: str) -> Corrected:
+        """Give a memory another text. Raises UnknownMemory, NotAMemory, MemoryIsForgotten, TextErased, BadRequest."""
+        from chronofile.infra import memories
+
+        self.catch_up(SEARCH_CATCH_UP_S)
+        found = memories.correct(self._parts, self._caller, identifier, text)
+        self.catch_up(REMEMBERED_CATCH_UP_S)
+        return found
+
+    @naming_database_errors()
+    def forget(
+        self,
+        identifiers: str | Sequence[str],
+        *,
+        reason: str | None = None,
+        token: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgetting:
+        """Hide memories from now on, all that are named or none; as of before they are still there.
+
+        A dry run shows them and gives a `token`, with which only this list as it then stood is forgotten. Raises
+        UnknownMemory, NotAMemory, WrongToken, TextErased, BadRequest.
+        """
+        from chronofile.infra import memories
+
+        named = [identifiers] if isinstance(identifiers, str) else list(identifiers)
+        self.catch_up(SEARCH_CATCH_UP_S)
+        found = memories.forget(self._parts, self._caller, named, reason=reason, token=token, dry_run=dry_run)
+        self.catch_up(0 if dry_run else REMEMBERED_CATCH_UP_S)
+        return found
+
+    @naming_database_errors()
+    def undo(self, batch: str, *, dry_run: bool = False, progress: Progress = UNWATCHED) -> UndoReport:
+        """Hide what a batch captured from now on, or undo an undo; as of before everything is as it was.
+
+        Raises UnknownBatch, AmbiguousBatch, UndoneAlready, NothingToUndo.
+        """
+        from chronofile.infra import undo
+
+        return undo.undo(self._parts, batch, dry_run=dry_run, progress=progress)
+
+    @naming_database_errors()
+    def batches(self, limit: int = BATCHES_LISTED) -> list[BatchEntry]:
+        """Return the last batches, newest first."""
+        from chronofile.infra import undo
+
+        self.catch_up(SEARCH_CATCH_UP_S)
+        return undo.last_batches(self._parts, limit)
+
+    @naming_database_errors()
+    def verify(self, *, scope: str | None = None, source: str | None = None) -> Verified:
+        """Compare what the log says was captured with the store, the files and the passages.
+
+        `scope` and `source` (a URI or a path) name a part of it. Raises UnknownScope, UnknownSource.
+        """
+        from chronofile.infra.verify import selected, verify
+
+        self.catch_up()
+        return verify(self._parts, selected(self._parts, scope, source))
+
+    @naming_database_errors()
+    def plan_erasure(
+        self,
+        *,
+        sources: Sequence[str] = (),
+        passages: Sequence[str] = (),
+        memories: Sequence[str] = (),
+        scopes: Sequence[str] = (),
+    ) -> ErasurePreview:
+        """Return what `erase` would do with the same names; its token confirms exactly that. Raises as `erase` does."""
+        from chronofile.infra import erasure
+        from chronofile.infra.erasing.wanted import Wanted
+
+        wanted = Wanted(sources, passages, memories, scopes)
+        return erasure.preview(self._parts, wanted, actor=self._caller)
+
+    @naming_database_errors()
+    def erase(
+        self,
+        *,
+        sources: Sequence[str] = (),
+        passages: Sequence[str] = (),
+        memories: Sequence[str] = (),
+        scopes: Sequence[str] = (),
+        reason: str | None = None,
+        token: str | None = None,
+        progress: Progress = UNWATCHED,
+    ) -> ErasureReport:
+        """Remove sources, passages, memories and all of scopes for good, with everything derived from them.
+
+        With a `token` only what it was given for. Raises BadRequest, UnknownSource, UnknownPassage, UnknownMemory,
+        UnknownScope, ErasedAlready, PlanChanged, NotCutOut, ProjectionsNotOurs.
+        """
+        from chronofile.infra import erasure
+        from chronofile.infra.erasing.wanted import Wanted
+
+        wanted = Wanted(sources, passages, memories, scopes)
+        return erasure.erase(
+            self._parts, wanted, actor=self._caller, reason=reason, token=token, progress=progress
+        )
+
+    @naming_database_errors()
+    def finish_erasures(self, progress: Progress = UNWATCHED) -> list[str]:
+        """Finish the erasures that were stopped in the middle, and return their ids."""
+        from chronofile.infra import erasure
+
+        return erasure.finish(self._parts, progress)
+
+    @naming_database_errors()
+    def scan(
+        self,
+        *,
+        sources: Sequence[str] = (),
+        scopes: Sequence[str] = (),
+        tick: Callable[[int, int], None] = lambda done, of: None,
+    ) -> Iterator[Secret]:
+        """Yield the secrets in what is stored: of sources, of scopes, or of everything where none is named.
+
+        Raises UnknownSource, UnknownScope.
+        """
+        from chronofile.infra import scanning
+
+        self.catch_up()
+        return scanning.scan(self._parts, _selected(sources, scopes), tick)
+
+    @naming_database_errors()
+    def plan_redaction(self, *, sources: Sequence[str] = (), scopes: Sequence[str] = ()) -> ErasurePreview:
+        """Return what `redact` would do with the same names. Raises as `redact` does."""
+        from chronofile.infra import erasure
+
+        return erasure.preview_redaction(self._parts, _selected(sources, scopes), actor=self._caller)
+
+    @naming_database_errors()
+    def redact(
+        self,
+        *,
+        sources: Sequence[str] = (),
+        scopes: Sequence[str] = (),
+        token: str | None = None,
+        progress: Progress = UNWATCHED,
+    ) -> ErasureReport:
+        """Keep sources without the secrets in them: of scopes, or of everything where none is named.
+
+        Raises UnknownSource, UnknownScope, PlanChanged, NothingToRedact, ProjectionsNotOurs.
+        """
+        from chronofile.infra import erasure
+
+        wanted = _selected(sources, scopes)
+        return erasure.redact(self._parts, wanted, actor=self._caller, token=token, progress=progress)
 
     @naming_database_errors()
     def catch_up(self, seconds: float = float("inf"), progress: Progress = UNWATCHED) -> list[str]:
@@ -272,3 +479,9 @@ class Memory:
             engine=self._parts.engine,
             now=self._parts.clock(),
         )
+
+
+def _selected(sources: Sequence[str], scopes: Sequence[str]) -> Wanted | None:
+    from chronofile.infra.erasing.wanted import Wanted
+
+    return Wanted(sources=sources, scopes=scopes) if sources or scopes else None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from chronofile.domain.rejection import REJECTION_SENTENCES
+from chronofile.ingest.spool import SpoolStanding
 from chronofile.query.catalogue import Counts, ProjectionStatus
+from chronofile.query.tally import AgentCount, CapturedCount, ParsedCount
 
 if TYPE_CHECKING:
     from chronofile.ingest.capture import Captured
@@ -73,7 +76,7 @@ class IngestReport:
                 RejectedPath(str(r.path), r.reason, r.detail, REJECTION_SENTENCES[r.reason])
                 for r in captured.rejected
             ),
-            redactions=0,
+            redactions=captured.redactions.total(),
             position=captured.position,
             pending_vectors=None if counts is None else counts.pending_vectors,
             moved=captured.moved,
@@ -126,6 +129,59 @@ class Status:
     home: str
     version: str
     notes: tuple[str, ...] = ()
+    spool: SpoolStanding = field(default_factory=SpoolStanding)
+    """What agents' hooks noted and is not captured yet, and what could not be used."""
+    captured: CapturedCount = field(default_factory=CapturedCount)
+    parsed: ParsedCount = field(default_factory=ParsedCount)
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """Revisions that gave no passages, by reason."""
+    rejections: Mapping[str, int] = field(default_factory=dict)
+    """Sources that were seen and not captured, by the reason's code."""
+    batches: Mapping[str, datetime] = field(default_factory=dict)
+    """When each tool last began to capture something: `ingest`, `watch`, `hook:claude-code`."""
+    agents: Mapping[str, AgentCount] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Something of a source that is not as it was captured; `remedy` says what to do."""
+
+    source: str
+    uri: str | None
+    problem: str
+    detail: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Something that a verification tells and that is no disagreement.
+
+    `state` is `behind`, `changed`, `gone`, `unreadable` or `waiting` of a file, `undone` or `erased` of what was
+    captured, `failed` or `omitted` of what gave no passages, `rejected`, or `set-aside` of what a hook left.
+    `count` is in bytes for `behind` and `waiting`. `uri` is None where it was erased too.
+    """
+
+    state: str
+    source: str | None
+    uri: str | None
+    count: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a verification found, as of a position; `contents` and `bytes` are those that it read and hashed."""
+
+    position: int
+    sources: int
+    contents: int
+    bytes: int
+    passages: int
+    disagreements: tuple[Disagreement, ...]
+    listed: tuple[Listed, ...]
+    projections: Mapping[str, ProjectionStatus]
+    took_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def question_of(
             kind=storable(fields.get("kind")),
             session=storable(fields.get("session")),
             speaker=storable(fields.get("speaker")),
-            source_ids=None if source is None else _source_ids(source, store, engine),
+            source_ids=None if source is None else sources_named(source, store, engine),
             since=_moment(fields.get("since"), end=False),
             until=_moment(fields.get("until"), end=True),
         ),
@@ -71,6 +71,22 @@ def require_scope_name(scope: str | None) -> None:
         raise BadRequest(f"{scope[:NAME_CHARS_MAX]!r} is no name for a scope; {rule}.")
 
 
+def sources_named(source: str, store: EventStore, engine: sa.Engine) -> tuple[str, ...]:
+    """Return the sources that a URI or a path means; raises UnknownSource."""
+    paths = _paths_of(source)
+    uris = [source, *(uri_of(Path(path)) for path in paths)]
+    with store.cursor() as cursor:
+        read = known.files(cursor, [Path(path) for path in paths]).values()
+    also = {file.source for file in read if file.source is not None}
+    return catalogue.source_ids(engine, uris, paths, also)
+
+
+def names_of(source: str) -> list[str]:
+    """Return the URIs and paths that a source's URI or a path may mean."""
+    paths = _paths_of(source)
+    return list(dict.fromkeys([source, *(uri_of(Path(path)) for path in paths), *paths]))
+
+
 def working_directory() -> Path | None:
     """Return where this process is, None when somebody deleted that under it."""
     try:
@@ -82,15 +98,6 @@ def working_directory() -> Path | None:
 def _scopes(wanted: str | Sequence[str]) -> tuple[str, ...] | None:
     names = [wanted] if isinstance(wanted, str) else wanted
     return None if ALL in names else tuple(storable(name) or "" for name in names)
-
-
-def _source_ids(source: str, store: EventStore, engine: sa.Engine) -> tuple[str, ...]:
-    paths = _paths_of(source)
-    uris = [source, *(uri_of(Path(path)) for path in paths)]
-    with store.cursor() as cursor:
-        read = known.files(cursor, [Path(path) for path in paths]).values()
-    also = {file.source for file in read if file.source is not None}
-    return catalogue.source_ids(engine, uris, paths, also)
 
 
 def _paths_of(source: str) -> list[str]:

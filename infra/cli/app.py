@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from chronofile.infra.cli import capture, look, recall, work
+from chronofile.infra.cli import capture, erasure, hooks, look, memories, recall, undo, verify, watch, work
+from chronofile.infra.cli.agents import BareAgents
 from chronofile.infra.cli.calls import Call, DatabaseUrl, Embedder, Home, Logs, Verbose, add
 from chronofile.infra.cli.rendering import write_lines
 
@@ -46,14 +47,24 @@ def chronofile(
     context.obj = Call(home, database_url, embedder, verbose, log_format)
 
 
-add(app, "ingest", capture.ingest, examples=capture.EXAMPLES)
+add(app, "ingest", capture.ingest, examples=capture.EXAMPLES, cls=BareAgents)
 add(app, "search", recall.search, examples=recall.SEARCH_EXAMPLES)
 add(app, "get", recall.get, examples=recall.GET_EXAMPLES)
+add(app, "remember", memories.remember, examples=memories.REMEMBER_EXAMPLES)
+add(app, "forget", memories.forget, examples=memories.FORGET_EXAMPLES)
 add(app, "sources", look.sources, examples=look.SOURCES_EXAMPLES)
 add(app, "topics", look.topics, examples=look.TOPICS_EXAMPLES)
 add(app, "status", look.status, examples=look.STATUS_EXAMPLES)
+add(app, "verify", verify.verify, examples=verify.EXAMPLES)
+add(app, "undo", undo.undo, examples=undo.EXAMPLES)
+add(app, "erase", erasure.erase, examples=erasure.ERASE_EXAMPLES)
+add(app, "scan", erasure.scan, examples=erasure.SCAN_EXAMPLES)
+add(app, "redact", erasure.redact, examples=erasure.REDACT_EXAMPLES)
 add(app, "doctor", look.doctor, examples=look.DOCTOR_EXAMPLES)
 add(app, "config", look.config, examples=look.CONFIG_EXAMPLES)
 add(app, "version", look.version, examples=look.VERSION_EXAMPLES)
+add(app, "watch", watch.watch, examples=watch.EXAMPLES)
+add(app, "hooks", hooks.hooks, examples=hooks.HOOKS_EXAMPLES, cls=hooks.HelpAlone)
+add(app, "hook", hooks.hook, examples=hooks.HOOK_EXAMPLES)
 add(app, "worker", work.worker, examples=work.WORKER_EXAMPLES)
 add(app, "mcp", work.mcp, examples=work.MCP_EXAMPLES)

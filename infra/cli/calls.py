@@ -24,10 +24,15 @@ from chronofile.infra.cli.failures import (
 from chronofile.infra.failures import is_expected, sentence_of
 
 if TYPE_CHECKING:
+    from typer.core import TyperCommand
+
     from chronofile.infra.config import Config
     from chronofile.infra.memory import Memory
 
 CALLER = "cli"
+DRAIN_S = 1.0
+DRAIN_BYTES_MAX = 32 << 20
+"""A command that opens the memory captures what hooks noted, unless it would take long: `watch` and `mcp` have time."""
 _PANEL = "Everywhere"
 
 
@@ -111,7 +116,23 @@ class Call:
         from chronofile.infra.wiring import open_memory
 
         self.configure_logs()
-        return open_memory(self.flags, caller=CALLER)
+        memory = open_memory(self.flags, caller=CALLER)
+        try:
+            _drain(memory)
+        except BaseException:
+            memory.close()
+            raise
+        return memory
+
+
+def _drain(memory: Memory) -> None:
+    """Capture what agents' hooks noted, as far as that is quick; what prevents it is no error of the command."""
+    from chronofile.domain.errors import ChronofileError
+
+    try:
+        memory.drain(seconds=DRAIN_S, bytes_max=DRAIN_BYTES_MAX)
+    except (ChronofileError, OSError) as error:
+        complain(f"What hooks noted is not captured yet: {sentence_of(error)}")
 
 
 _NAMES = tuple(field.name for field in fields(Call))
@@ -126,7 +147,9 @@ _SHARED: tuple[tuple[str, Any, Any], ...] = (
 Command = Callable[..., int | None]
 
 
-def add(app: typer.Typer, name: str, command: Command, *, examples: str) -> None:
+def add(
+    app: typer.Typer, name: str, command: Command, *, examples: str, cls: type[TyperCommand] | None = None
+) -> None:
     """Add a command. Its first parameter is the Call, and what it returns is the exit status, None for done.
 
     `examples` stand below its help as they are. The flags that every command takes are added, and its errors
@@ -144,7 +167,8 @@ def add(app: typer.Typer, name: str, command: Command, *, examples: str) -> None
     around.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del around.__wrapped__  # Whoever looked through it would miss the shared flags.
     summary = (command.__doc__ or "").split("\n", 1)[0]
-    app.command(name, epilog="\b\nExamples:\n" + inspect.cleandoc(examples), short_help=summary)(around)
+    epilog = "\b\nExamples:\n" + inspect.cleandoc(examples)
+    app.command(name, cls=cls, epilog=epilog, short_help=summary)(around)
 
 
 def _shared_parameters() -> Iterator[inspect.Parameter]:

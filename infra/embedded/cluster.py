@@ -70,6 +70,8 @@ SETTINGS: dict[str, str] = {
     # Imports and rebuilds write gigabytes: fewer checkpoints, at most this much disk, all of it given back.
     "max_wal_size": "1GB",
     "min_wal_size": "64MB",
+    # A segment that is done with is deleted and not kept to be written over: erased text must not wait in it.
+    "wal_recycle": "off",
     "checkpoint_timeout": "15min",
     "autovacuum": "on",
     # A query whose client was killed must not go on for minutes.

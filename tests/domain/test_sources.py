@@ -91,7 +91,9 @@ def test_a_range_continues_where_the_source_ends() -> None:
 
 def test_a_range_from_anywhere_else_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(AssertionError):
-        capture(source_of(CAPTURED), FILE, replace(WHOLE, original="c2", content="c2", start=99, end=150), NOW)
+        capture(
+            source_of(CAPTURED), FILE, replace(WHOLE, original="c2", content="c2", start=99, end=150), NOW
+        )
 
 
 def test_the_same_bytes_elsewhere_are_a_move_and_other_bytes_a_move_and_a_revision() -> None:

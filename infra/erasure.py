@@ -1,0 +1,196 @@
+"""Erasure: bytes and all that was derived from them are removed for good, also as of before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from chronofile.domain import streams
+from chronofile.domain.errors import BadRequest, ChronofileError
+from chronofile.domain.times import iso
+from chronofile.infra.capturing import without_secrets
+from chronofile.infra.erasing.aftermath import bring_past, require_ours
+from chronofile.infra.erasing.carrying import Words
+from chronofile.infra.erasing.completing import carried_out, completed, finish
+from chronofile.infra.erasing.losses import Occasion
+from chronofile.infra.erasing.plan import Plan
+from chronofile.infra.erasing.receipts import BEGUN, Receipts
+from chronofile.infra.erasing.report import Concerned, ErasurePreview, ErasureReport, Shared
+from chronofile.infra.erasing.surveys import (
+    ErasedAlready,
+    NothingToRedact,
+    PlanChanged,
+    Survey,
+    Surveying,
+    stands,
+    surveying,
+    surveying_secrets,
+)
+from chronofile.infra.erasing.wanted import Wanted, reading, uris
+from chronofile.infra.progress import UNWATCHED, Progress
+from chronofile.ingest import known
+from chronofile.ingest.known import is_gone
+
+if TYPE_CHECKING:
+    from chronofile.infra.parts import Parts
+
+__all__ = [
+    "ErasedAlready",
+    "NothingToRedact",
+    "PlanChanged",
+    "erase",
+    "finish",
+    "preview",
+    "preview_redaction",
+    "redact",
+]
+
+REASON_CHARS_MAX = 10_000
+
+log = structlog.get_logger(__name__)
+
+
+def preview(parts: Parts, wanted: Wanted, *, actor: str) -> ErasurePreview:
+    """Return what an erasure would do. Raises what `erase` raises."""
+    return _previewed(parts, surveying(wanted), actor)
+
+
+def preview_redaction(parts: Parts, wanted: Wanted | None, *, actor: str) -> ErasurePreview:
+    """Return what a redaction would do; None stands for everything."""
+    return _previewed(parts, surveying_secrets(wanted), actor)
+
+
+def erase(
+    parts: Parts,
+    wanted: Wanted,
+    *,
+    actor: str,
+    reason: str | None = None,
+    token: str | None = None,
+    progress: Progress = UNWATCHED,
+) -> ErasureReport:
+    """Erase what is wanted; with a token only if it is exactly what the token was given for.
+
+    Raises UnknownSource, UnknownPassage, UnknownMemory, UnknownScope, ErasedAlready, PlanChanged, NotCutOut,
+    ProjectionsNotOurs, and ProjectionStopped where a projection cannot be brought past it.
+    """
+    named = {name: tuple(found) for name, found in asdict(wanted).items() if found and name != "sources"}
+    return _erased(parts, surveying(wanted), named, actor, reason, token, progress)
+
+
+def redact(
+    parts: Parts,
+    wanted: Wanted | None,
+    *,
+    actor: str,
+    token: str | None = None,
+    progress: Progress = UNWATCHED,
+) -> ErasureReport:
+    """Capture what is wanted without its secrets, and erase what held them; None stands for everything."""
+    return _erased(parts, surveying_secrets(wanted), {}, actor, None, token, progress)
+
+
+def _previewed(parts: Parts, survey: Surveying, actor: str) -> ErasurePreview:
+    require_ours(parts)
+    bring_past(parts, parts.store.position(), UNWATCHED)
+    found = survey(parts)
+    plan = found.decide(Occasion("", actor, ""))
+    with reading(parts.engine) as conn:
+        named = uris(conn, {*plan.streams, *(s for kept in plan.kept.values() for s in kept)})
+    texts = {key for loss in plan.losses for key in loss.texts}
+    return ErasurePreview(
+        token=plan.token(parts.store_key),
+        sources=tuple(
+            Concerned(streams.id_of(loss.stream), named.get(loss.stream, ""), loss.places)
+            for loss in plan.losses
+        ),
+        contents=len(plan.deleted),
+        tables=found.tables,
+        shared=tuple(
+            Shared(key, tuple(named.get(stream) or stream for stream in kept))
+            for key, kept in sorted(plan.kept.items())
+            if key in texts
+        ),
+        files=_files(parts, plan),
+        questions=len(found.questions),
+        stays=("The names of scopes, sessions' ids and the ids of sources stay in the log.",),
+    )
+
+
+def _erased(
+    parts: Parts,
+    survey: Surveying,
+    named: dict[str, tuple[str, ...]],
+    actor: str,
+    reason: str | None,
+    token: str | None,
+    progress: Progress,
+) -> ErasureReport:
+    if reason is not None and not 0 < len(reason.strip()) <= REASON_CHARS_MAX:
+        raise BadRequest(f"--reason is a text of up to {REASON_CHARS_MAX} characters.")
+    reason = None if reason is None else without_secrets(parts, reason)[0]
+    require_ours(parts)
+    bring_past(parts, parts.store.position(), progress)
+    now = Occasion(parts.new_id(), actor, iso(parts.clock()))
+    found = survey(parts)
+    plan = found.decide(now)
+    if token is not None and plan.token(parts.store_key) != token:
+        raise PlanChanged
+    report = _begun(parts, plan, found, named, now, reason)
+    receipts = Receipts(parts.config.home)
+    receipts.write(now.erasure, asdict(report))
+    words = Words(reason, _known(report))
+    try:
+        position = carried_out(parts, found, plan, words, now, token)
+    except ChronofileError:
+        if not stands(parts, now.erasure):
+            receipts.forget(now.erasure)
+        raise
+    log.info("erased", erasure=now.erasure, position=position)
+    return completed(parts, found, replace(report, position=position), words, now, progress)
+
+
+def _begun(
+    parts: Parts,
+    plan: Plan,
+    found: Survey,
+    named: dict[str, tuple[str, ...]],
+    now: Occasion,
+    reason: str | None,
+) -> ErasureReport:
+    return ErasureReport(
+        id=now.erasure,
+        time=now.observed_at,
+        actor=now.actor,
+        reason=None if reason is None else parts.contents.text_key(reason),
+        named=named,
+        sources=tuple(plan.streams),
+        contents=len(plan.deleted),
+        tables_before=found.tables,
+        tables_after={},
+        questions=len(found.questions),
+        verified=False,
+        found_in=(),
+        reclaimed_bytes=0,
+        left=(),
+        impossible=(),
+        backups=(),
+        position=plan.position,
+        state=BEGUN,
+    )
+
+
+def _known(report: ErasureReport) -> dict[str, object]:
+    """Return what the log keeps of a receipt: all that is known before."""
+    known_before = ("id", "time", "actor", "reason", "named", "contents", "tables_before", "questions")
+    return {name: value for name, value in asdict(report).items() if name in known_before}
+
+
+def _files(parts: Parts, plan: Plan) -> tuple[str, ...]:
+    """Return the files that are still there of those that the plan's sources were read from."""
+    with parts.store.cursor() as cursor:
+        files = known.files_of(cursor, [streams.id_of(stream) for stream in plan.streams])
+    found = {file.path for of_source in files.values() for file in of_source}
+    return tuple(sorted(str(path) for path in found if not is_gone(path)))
