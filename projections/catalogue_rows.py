@@ -62,7 +62,7 @@ class Rows:
         identifier, position = streams.id_of(recorded.stream), recorded.position
         match recorded.event:
             case SourceRegistered() as event:
-                uri = self.texts.text(event.uri, position)
+                uri = self.texts.text(event.uri, position, identifier)
                 self.sources[identifier] = _registered(identifier, event, uri)
                 self._note_scope(event.scope)
             case RevisionCaptured() as event:
@@ -72,7 +72,7 @@ class Rows:
                 self._reject(self.sources[identifier], event)
                 self._note_file(identifier, event.file, position)
             case SourceMoved() as event:
-                uri = self.texts.text(event.uri, position)
+                uri = self.texts.text(event.uri, position, identifier)
                 self.sources[identifier] |= {"uri_key": event.uri, "uri": uri}
                 self._note_file(identifier, event.file, position)
             case SourceRemoved() as event if not self._is_reverted(event.batch, position):
@@ -94,7 +94,7 @@ class Rows:
             case ScopeCreated():
                 self._note_scope(identifier)
             case DirectoryMapped() as event:
-                if path := self.texts.text(event.directory, recorded.position):
+                if path := self.texts.text(event.directory, recorded.position, None):
                     row = {"path_hash": fingerprint(path), "path": path, "content": event.directory}
                     self.directories[path] = row | {"scope": identifier}
             case BatchStarted() as event:
@@ -108,7 +108,7 @@ class Rows:
     def _revise(self, row: Row, recorded: Recorded, event: RevisionCaptured) -> None:
         hidden = self._is_reverted(event.batch, recorded.position) or (row["hidden"] and event.start > 0)
         row["hidden"] = hidden
-        row["uri"] = row["uri"] or self.texts.text(row["uri_key"], recorded.position)
+        row["uri"] = row["uri"] or self.texts.text(row["uri_key"], recorded.position, row["id"])
         if not hidden:
             row |= _captured(recorded, event)
         elif not row["revision"]:
@@ -127,7 +127,7 @@ class Rows:
                 self.sources[identifier] = _memory(identifier, event)
             self._note_scope(event.scope)
         row = self.sources[identifier]
-        text = self.texts.get(event.text, recorded.position)
+        text = self.texts.get(event.text, recorded.position, identifier)
         row |= {
             "revision": row["revision"] + 1,
             "bytes": 0 if text is None else len(text),
@@ -143,7 +143,7 @@ class Rows:
         self.scopes[name] = {"name_hash": fingerprint(name), "name": name}
 
     def _note_file(self, identifier: str, key: str, position: int) -> None:
-        if path := self.texts.text(key, position):
+        if path := self.texts.text(key, position, identifier):
             self.files[identifier, path] = {
                 "source": identifier,
                 "path_hash": fingerprint(path),

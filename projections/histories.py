@@ -47,7 +47,7 @@ class Tables:
     """What a projection remembers of batches and erasures; each has tables of its own.
 
     `capture` tells which sources a batch captured or removed, `reversal` when a batch was undone or restored,
-    `erased` the last position at which a content was erased.
+    `erased` the last position at which a content, by its key, or all of a source, by its id, was erased.
     """
 
     capture: sa.Table
@@ -74,7 +74,7 @@ def tables_in(metadata: sa.MetaData) -> Tables:
         sa.Table(
             "erased",
             metadata,
-            sa.Column("content", sa.Text, primary_key=True),
+            sa.Column("what", sa.Text, primary_key=True),
             sa.Column("position", sa.BigInteger, nullable=False),
         ),
     )
@@ -125,15 +125,16 @@ def note_reversal(conn: sa.Connection, tables: Tables, recorded: Recorded) -> st
     return batch
 
 
-def note_erased(conn: sa.Connection, tables: Tables, position: int, contents: Sequence[ContentKey]) -> None:
-    """Note when contents were erased: what named them before then has lost them for good."""
-    rows = [{"content": key, "position": position} for key in sorted(set(contents))]
+def note_erased(conn: sa.Connection, tables: Tables, position: int, event: ContentErased) -> None:
+    """Note when contents and sources were erased: what named them before then has lost them for good.
+
+    A content that another source has too is still there, and is lost to the source that was erased.
+    """
+    rows = [{"what": what, "position": position} for what in sorted({*event.contents, *event.closed})]
     if rows:
         later = insert(tables.erased)
         conn.execute(
-            later.on_conflict_do_update(
-                index_elements=["content"], set_={"position": later.excluded.position}
-            ),
+            later.on_conflict_do_update(index_elements=["what"], set_={"position": later.excluded.position}),
             rows,
         )
 
@@ -256,7 +257,7 @@ class Texts:
         """Without `tables` nothing is asked for that was erased later: on a page of new events nothing was."""
         self._conn, self._contents, self._tables = conn, contents, tables
         self._read: dict[ContentKey, bytes | None] = {}
-        self._erased: dict[ContentKey, int] = {}
+        self._erased: dict[str, int] = {}
 
     def ahead(self, keys: Iterable[ContentKey]) -> None:
         """Read contents together."""
@@ -265,29 +266,39 @@ class Texts:
             self._read |= {**dict.fromkeys(wanted), **self._contents.read(self._conn, wanted)}
             self._erased |= self._erasures(wanted)
 
-    def look_for(self, keys: Iterable[ContentKey]) -> None:
-        """Ask only which of the contents were erased."""
-        self._erased |= self._erasures(sorted(set(keys)))
+    def look_for(self, whats: Iterable[str]) -> None:
+        """Ask together which of the contents, by key, and sources, by id, were erased."""
+        wanted = sorted(set(whats))
+        self._erased |= {**dict.fromkeys(wanted, 0), **self._erasures(wanted)}
 
-    def get(self, key: ContentKey, position: int) -> bytes | None:
-        """Return the content that an event at a position named; None where it was erased."""
+    def get(self, key: ContentKey, position: int, source: str | None) -> bytes | None:
+        """Return the content that an event at a position named; None where it, or the event's source, was erased."""
+        if source is not None and self._closed(source) > position:
+            return None
         if key in self._read:
             return None if self.is_erased(key, position) else self._read[key]
         # It is large: it is read by itself and not kept.
-        if self._erasures([key]).get(key, 0) > position:
+        if key not in self._erased:
+            self.look_for([key])
+        if self.is_erased(key, position):
             return None
         return self._contents.read(self._conn, [key]).get(key)
 
-    def text(self, key: ContentKey, position: int) -> str:
-        """Return a text that an event at a position named; the empty one where it was erased."""
-        return decoded(self.get(key, position) or b"")
+    def text(self, key: ContentKey, position: int, source: str | None) -> str:
+        """Return a text that an event at a position named; the empty one where `get` gives none."""
+        return decoded(self.get(key, position, source) or b"")
 
     def is_erased(self, key: ContentKey, position: int) -> bool:
         return self._erased.get(key, 0) > position
 
-    def _erasures(self, keys: Sequence[ContentKey]) -> dict[ContentKey, int]:
+    def _closed(self, source: str) -> int:
+        if source not in self._erased:
+            self.look_for([source])
+        return self._erased[source]
+
+    def _erasures(self, whats: Sequence[str]) -> dict[str, int]:
         if self._tables is None:
             return {}
         erased = self._tables.erased
-        query = sa.select(erased.c.content, erased.c.position).where(among(erased.c.content, keys))
-        return {row.content: row.position for row in self._conn.execute(query)}
+        query = sa.select(erased.c.what, erased.c.position).where(among(erased.c.what, whats))
+        return {row.what: row.position for row in self._conn.execute(query)}

@@ -15,7 +15,7 @@ from chronofile.projections import histories, passages
 from chronofile.projections.bulk import among, copy_rows
 from chronofile.projections.histories import MEMORY, Contents, History, Reversals, Shift, Step, Streams, Texts
 from chronofile.projections.projection import Projection
-from chronofile.projections.source_writer import SourceWriter, contents_of
+from chronofile.projections.source_writer import SourceWriter, contents_of, source_of
 
 STEPS_MAX = 1_000
 SHIFTS_MAX = 100
@@ -65,6 +65,7 @@ def _write(
 ) -> None:
     if sum(map(_size, steps)) <= CONTENT_BYTES_MAX or all(isinstance(step, Recorded) for step in steps):
         texts.ahead(key for step in steps for key in contents_of(step))
+    texts.look_for(source_of(step) for step in steps)
     writer = SourceWriter(conn, steps, texts, reversals, given.store_key)
     for step in steps:
         writer.take(step)
@@ -85,7 +86,7 @@ def _reverse(given: _Given, conn: sa.Connection, recorded: Recorded) -> None:
 def _erase(given: _Given, conn: sa.Connection, recorded: Recorded, event: ContentErased) -> None:
     """Contents are gone: derive the sources that named them anew, from their own events with what is left."""
     position = recorded.position
-    histories.note_erased(conn, passages.undone, position, event.contents)
+    histories.note_erased(conn, passages.undone, position, event)
     concerned = sorted({*event.streams, *_below_erased_directories(conn, event)})
     for found in histories.read(given.log, concerned, position):
         sources = [history.source for history in found]

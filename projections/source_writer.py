@@ -56,7 +56,7 @@ class SourceWriter:
         self, conn: sa.Connection, steps: Sequence[Step], texts: Texts, reversals: Reversals, store_key: bytes
     ) -> None:
         self._conn, self._texts, self._reversals, self._store_key = conn, texts, reversals, store_key
-        self._sources = places.load(conn, map(_source_of, steps))
+        self._sources = places.load(conn, map(source_of, steps))
         self._directories = Directories.load(conn)
         self._live, self._turns, self._omissions = LivePassages(conn), TurnHistory(conn), Omissions(conn)
         self._mapped: list[dict[str, Any]] = []
@@ -77,12 +77,13 @@ class SourceWriter:
             case DirectoryMapped() as event:
                 self._map(step, event)
             case SourceRegistered() as event:
-                uri, session = self._uri(event.uri, step.position), storable(event.session)
+                uri = self._uri(event.uri, step.position, identifier)
+                session = storable(event.session)
                 self._register(Known(identifier, event.kind, event.scope, event.uri, uri, session))
             case RevisionCaptured() as event:
                 self._revise(step, event)
             case SourceMoved() as event:
-                uri = self._uri(event.uri, step.position)
+                uri = self._uri(event.uri, step.position, identifier)
                 self._move(step, uri_key=event.uri, uri=uri)
             case SourceRemoved() as event if not self._is_reverted(event, step):
                 self._live.end_all(identifier, step.position)
@@ -113,7 +114,7 @@ class SourceWriter:
         self._omissions.is_new(found.id)
 
     def _map(self, recorded: Recorded, event: DirectoryMapped) -> None:
-        path = self._texts.text(event.directory, recorded.position)
+        path = self._texts.text(event.directory, recorded.position, None)
         if not path:
             return
         scope = streams.id_of(recorded.stream)
@@ -128,14 +129,14 @@ class SourceWriter:
         before = self._sources[streams.id_of(recorded.stream)]
         is_whole = event.start == 0
         hidden = self._is_reverted(event, recorded) or (before.hidden and not is_whole)
-        uri = before.uri or self._uri(before.uri_key, recorded.position)
+        uri = before.uri or self._uri(before.uri_key, recorded.position, before.id)
         found = self._change(recorded, hidden=hidden, uri=uri)
         if hidden:
             return
         found = self._change(recorded, revision=event.revision)
         if is_whole:
             self._omissions.begin(found.id)
-        content = self._texts.get(event.content, recorded.position)
+        content = self._texts.get(event.content, recorded.position, found.id)
         if content is None:
             # There is no text any more; what a whole revision took the place of is over all the same.
             if is_whole:
@@ -158,7 +159,7 @@ class SourceWriter:
                 self._register(Known(identifier, MEMORY, event.scope, "", f"memory:{identifier}"))
             self._change(recorded, memory_kind=event.kind)
         found = self._change(recorded, revision=self._sources[identifier].revision + 1)
-        text = self._texts.text(event.text, recorded.position)
+        text = self._texts.text(event.text, recorded.position, identifier)
         pieces = drafts.of_memory(identifier, text, event.observed_at, self._store_key)
         self._live.replace_all(identifier, pieces, _beginning(found, recorded))
 
@@ -171,7 +172,7 @@ class SourceWriter:
         for recorded in shift.ranges:
             assert isinstance(recorded.event, RevisionCaptured)
             revision = recorded.event.revision
-            content = self._texts.get(recorded.event.content, recorded.position)
+            content = self._texts.get(recorded.event.content, recorded.position, found.id)
             if content is not None:
                 # What cannot be read was noted as a failure when it was new.
                 reading.read(content, recorded.event, is_file=found.kind == FILE)
@@ -238,11 +239,12 @@ class SourceWriter:
         self._sources[identifier] = replace(self._sources[identifier], **changes)
         return self._sources[identifier]
 
-    def _uri(self, key: str, position: int) -> str:
-        return storable(self._texts.text(key, position)) or ""
+    def _uri(self, key: str, position: int, source: str) -> str:
+        return storable(self._texts.text(key, position, source)) or ""
 
 
-def _source_of(step: Step) -> str:
+def source_of(step: Step) -> str:
+    """Return the id of the source, or of the memory, that a step is about."""
     return step.source if isinstance(step, Shift) else streams.id_of(step.stream)
 
 

@@ -164,7 +164,7 @@ def _reverse(given: _Given, conn: sa.Connection, recorded: Recorded) -> None:
 
 
 def _erase(given: _Given, conn: sa.Connection, recorded: Recorded, event: ContentErased) -> None:
-    histories.note_erased(conn, undone, recorded.position, event.contents)
+    histories.note_erased(conn, undone, recorded.position, event)
     replace_rows(
         conn, closed, [{"source": s, "position": recorded.position} for s in sorted(set(event.closed))]
     )
@@ -182,7 +182,7 @@ def _derive(given: _Given, conn: sa.Connection, found: list[History], position: 
     shown_contents = {history.source: _shown_contents(history, rows, position) for history in found}
     named = [key for keys in shown_contents.values() for _, key in keys]
     texts.ahead(key for recorded in events for key in contents_of(recorded))
-    texts.look_for(named)
+    texts.look_for([*named, *sources])
     for recorded in events:
         rows.write(recorded)
     last = dict(

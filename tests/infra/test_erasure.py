@@ -102,11 +102,13 @@ def test_a_content_that_another_source_holds_stays_and_is_listed(
 ) -> None:
     one = write(tmp_path / "one.md", SECRET)
     two = write(tmp_path / "two.md", SECRET)
-    memory.ingest([one, two], wait="all")
+    before = memory.ingest([one, two], wait="all").position
 
     preview = memory.plan_erasure(sources=[str(one)])
     memory.erase(sources=[str(one)])
 
+    then = memory.search("heron", scope="all", as_of=before)
+    assert [hit.source.uri for hit in then.hits] == [f"file://{two}"]
     assert [shared.uris for shared in preview.shared] == [(f"file://{two}",)]
     assert preview.contents == 2  # The URI and the path.
     assert [hit.source.uri for hit in memory.search("heron", scope="all").hits] == [f"file://{two}"]
