@@ -18,11 +18,11 @@ from chronofile.domain.memories import KIND_DEFAULT
 from chronofile.infra import logs, upkeep
 from chronofile.infra.capturing import capture_of
 from chronofile.infra.database_errors import naming_database_errors
-from chronofile.infra.erasing.receipts import unfinished
 from chronofile.infra.progress import UNWATCHED, Progress
-from chronofile.infra.reports import DatabaseStatus, IngestReport, Status, Verified
+from chronofile.infra.reports import IngestReport, Status, Verified
 from chronofile.infra.requests import question_of, require_scope_name, working_directory
 from chronofile.infra.searches import record
+from chronofile.infra.standing import status_of
 from chronofile.infra.upkeep import WAITS, Outcome
 from chronofile.ingest import known, spool
 from chronofile.ingest.capture import Captured, Request
@@ -31,7 +31,6 @@ from chronofile.query import catalogue
 from chronofile.query.answer import Answer, Context
 from chronofile.query.question import LIMIT_DEFAULT, Question
 from chronofile.query.search import Models, search
-from chronofile.query.tally import tally
 
 if TYPE_CHECKING:
     from chronofile.infra.config import Config
@@ -221,39 +220,7 @@ class Memory:
     @naming_database_errors()
     def status(self) -> Status:
         """Return where everything stands, without moving anything."""
-        from chronofile import __version__
-
-        head = self._parts.store.position()
-        counts = catalogue.counts(self._parts.engine)
-        found = tally(self._parts.engine)
-        folder = None if self._parts.data_folder is None else str(self._parts.data_folder)
-        return Status(
-            position=head,
-            projections=catalogue.projection_status(self._parts.engine, head),
-            passages=counts.passages,
-            vectors=counts.vectors,
-            pending_vectors=counts.pending_vectors,
-            embedder=str(catalogue.vector_configuration(self._parts.engine).get("embedder", "none")),
-            bytes=counts.bytes,
-            database=DatabaseStatus("external" if folder is None else "embedded", folder),
-            sources=counts.sources,
-            rejected=counts.rejected,
-            omissions=counts.omissions,
-            home=str(self._parts.config.home),
-            version=__version__,
-            notes=(
-                *self._parts.notes,
-                *upkeep.left_alone(self._parts).values(),
-                *unfinished(self._parts.config.home),
-            ),
-            spool=spool.standing(self._parts.config.home),
-            captured=found.captured,
-            parsed=found.parsed,
-            failed=found.failed,
-            rejections=found.rejections,
-            batches=found.batches,
-            agents=found.agents,
-        )
+        return status_of(self._parts)
 
     @naming_database_errors()
     def remember(
