@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chronofile.infra.config import ON
@@ -23,6 +23,11 @@ def without_secrets(parts: Parts, text: str) -> tuple[str, Mapping[str, int]]:
 def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
     """Return a run that has not begun; a run is one batch."""
     key_of = parts.contents.key
+
+    def read(keys: Sequence[str]) -> Mapping[str, bytes]:
+        with parts.engine.connect() as conn:
+            return parts.contents.read(conn, keys)
+
     return Capture(
         parts.store,
         key_of,
@@ -31,5 +36,6 @@ def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
         now=parts.clock(),
         new_id=parts.new_id,
         clean=cleaning(key_of, redacting=parts.config["redaction"] == ON),
+        read=read,
         tick=progress.captured,
     )

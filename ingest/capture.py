@@ -19,13 +19,14 @@ from chronofile.domain.ports import Log
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
 from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
-from chronofile.ingest import erased, known, spool
+from chronofile.ingest import erased, known, offsets
 from chronofile.ingest.appending import Appending
 from chronofile.ingest.cleaning import Clean, cleaning
+from chronofile.ingest.former import Read, Rewritten, former
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import CAPTURED, KnownFile, unsettled
 from chronofile.ingest.placing import Placing
-from chronofile.ingest.plan import Plan, Planned, Ranges
+from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.planner import Planner
 from chronofile.ingest.reading import fingerprint_of
 from chronofile.ingest.scan import Found, scan
@@ -74,13 +75,14 @@ class Captured:
 
 
 Tick = Callable[[Path, Captured], None]
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 class Capture:
     """One run: it scans, reads in groups, decides, and appends each group in one transaction.
 
-    `clean` takes out of what is read what is not to be stored; secrets, unless another is given.
+    `clean` takes out of what is read what is not to be stored; secrets, unless another is given. With `read`,
+    which returns stored contents, what a transcript said before it was written anew is kept.
 
     It can be stopped between any two of them and loses nothing: the next run goes on where it stood.
     """
@@ -95,11 +97,12 @@ class Capture:
         now: datetime,
         new_id: Callable[[], str],
         clean: Clean | None = None,
+        read: Read | None = None,
         tick: Tick = lambda path, captured: None,
     ) -> None:
         self._log, self._key_of, self._home = log, key_of, home
         self._store_key, self._now, self._tick = store_key, now, tick
-        self._clean = clean or cleaning(key_of, redacting=True)
+        self._clean, self._read = clean or cleaning(key_of, redacting=True), read
         self._batch = new_id()
         self._appending = Appending(log, new_id)
         self._assumed: dict[str, tuple[Source, Ranges]] = {}
@@ -219,22 +222,33 @@ class Capture:
 
     def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
         """Decide and append what a group of files means, until nothing of it is left."""
-        plan = self._placed(request, group)
+        plan = self._carried_out(request, self._placed(request, group), captured)
+        if not request.dry_run:
+            with self._log.cursor() as cursor:
+                known.write_files(cursor, self._remembered(plan), plan.left_behind)
+            offsets.write(self._home, plan.captured)
+
+    def _carried_out(self, request: Request, plan: Plan, captured: Captured) -> Plan:
         while plan.open:
             planned = self._decided(request, captured, partial(Planner.plan, plan=plan))
             plan = planned.rest
             _count(planned, captured)
             if request.dry_run:
                 self._assumed.update(planned.standing)
-        if not request.dry_run:
-            with self._log.cursor() as cursor:
-                known.write_files(cursor, self._remembered(plan), plan.left_behind)
-            spool.write_offsets(self._home, plan.offsets)
+        return plan
+
+    def _keep_former(self, request: Request, rewritten: Iterable[Rewritten], captured: Captured) -> None:
+        """Capture what rewritten transcripts said before, while that is shown: it is the same if it is done again."""
+        for one in rewritten:
+            sighting = former(one, self._read, self._clean) if self._read is not None else None
+            if sighting is not None:
+                self._carried_out(request, Plan((), [Item(sighting, one.scope, None)], {}), captured)
 
     def _decided(self, request: Request, captured: Captured, decide: Callable[[Planner], Planned]) -> Planned:
         """Decide and append; where somebody else was first, decide anew with what stands then."""
         for tries_left in reversed(range(TRIES_MAX)):
             planned = decide(self._planner(request))
+            self._keep_former(request, planned.rewritten, captured)
             try:
                 self._append(request, planned, captured)
             except WrongExpectedVersion:
@@ -323,8 +337,8 @@ def _reason(outcome: str) -> RejectionReason:
     return outcome  # type: ignore[return-value]  # It was written from one.
 
 
-def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    chunk: list[Item] = []
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    chunk: list[T] = []
     for item in items:
         chunk.append(item)
         if len(chunk) == size:

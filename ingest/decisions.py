@@ -16,6 +16,7 @@ from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
 from chronofile.ingest.cleaning import Clean
 from chronofile.ingest.erased import Erased
+from chronofile.ingest.former import Rewritten, is_kept
 from chronofile.ingest.gathered import Gathered, KeyOf, text_key
 from chronofile.ingest.known import KnownFile, Name, is_gone
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
@@ -28,7 +29,8 @@ class Standing:
     """What the log and the write side hold of all that a plan may touch.
 
     `twins` are files that held, when they were last read, what one of the plan's files holds now.
-    `new_contents` counts how many of these hold each content.
+    `new_contents` counts how many of these hold each content, `shown` are the contents of the ranges that a source
+    shows.
     """
 
     sources: dict[str, Source]
@@ -37,6 +39,7 @@ class Standing:
     twins: Sequence[KnownFile] = ()
     new_contents: Counter[str] = field(default_factory=Counter)
     read_from: dict[str, list[Path]] = field(default_factory=dict)
+    shown: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reverted: frozenset[str] = frozenset()
     erased: Erased = field(default_factory=Erased)
 
@@ -76,6 +79,7 @@ class Decisions:
         self._rejected: list[Rejected] = []
         self._originals: set[str] = set()
         self._taken_back: set[str] = set()
+        self._rewritten: list[Rewritten] = []
         self._unchanged = 0
         self.left_behind: list[Path] = []
 
@@ -123,6 +127,7 @@ class Decisions:
                 Counter(),
             ),
             originals=frozenset(self._originals),
+            rewritten=self._rewritten,
             taken_back=frozenset(self._taken_back),
         )
 
@@ -143,9 +148,18 @@ class Decisions:
         if start is None:
             self._unchanged += 1
             return replace(item, source=identifier, open=False)
+        shown = self._standing.shown.get(identifier, ())
+        if start == 0 and shown and is_kept(item.sighting) and not self._is_held(identifier, item, found):
+            revision = self._sources[identifier].revision
+            spans = self._standing.erased.spans.get(identifier, ())
+            self._rewritten.append(Rewritten(item.sighting, item.scope, shown, revision, spans))
         here = not self._is_elsewhere(identifier, item.sighting)
         self._take(identifier, item, found, here=here)
         return replace(item, source=identifier, open=found[1] < content.size)
+
+    def _is_held(self, identifier: str, item: Item, span: tuple[int, int]) -> bool:
+        original = self._key_of(item.sighting.content.range(*span))
+        return sources.holds(self._sources[identifier], original, span, again=self._whole)
 
     def _is_erased(self, identifier: str, item: Item, original: str) -> bool:
         """Tell whether bytes are not to be captured again; with `again` and by name they are taken back."""

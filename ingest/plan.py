@@ -11,8 +11,9 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.rejection import Rejected
 from chronofile.domain.scopes import GLOBAL
 from chronofile.domain.sources import Source
+from chronofile.ingest.former import Rewritten
 from chronofile.ingest.known import CAPTURED, ERASED, KnownFile, Name, unsettled
-from chronofile.ingest.sighting import HeldBytes, Looked, Sighting, uri_of
+from chronofile.ingest.sighting import Bytes, HeldBytes, Looked, Sighting, uri_of
 
 Ranges = Sequence[tuple[int, int, str]]
 """The ranges that make up what a source holds now: start, end and content key of each."""
@@ -97,10 +98,10 @@ class Plan:
                 )
 
     @property
-    def offsets(self) -> dict[Path, int]:
-        """Return how far each transcript that has its file for itself is captured, in bytes."""
+    def captured(self) -> dict[Path, Bytes]:
+        """Return what is captured by now of each transcript that has its file for itself."""
         return {
-            item.sighting.path: item.sighting.content.size
+            item.sighting.path: item.sighting.content
             for item in self.items
             if item.sighting.growing
             and item.sighting.uri == uri_of(item.sighting.path)
@@ -126,6 +127,7 @@ class Planned:
     redactions: Counter[str] = field(default_factory=Counter)
     originals: frozenset[str] = frozenset()
     """Keys of the ranges that are new, as they stand in their files."""
+    rewritten: Sequence[Rewritten] = ()
     taken_back: frozenset[str] = frozenset()
     """Sources, and contents by their keys, that were erased and asked for by name."""
 

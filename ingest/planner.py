@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from chronofile.domain import streams
 from chronofile.domain.events import RevisionCaptured
 from chronofile.domain.ports import Log
-from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Source, source_of
+from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Source, shown, source_of
 from chronofile.ingest import erased, known
 from chronofile.ingest.cleaning import Clean
 from chronofile.ingest.decisions import Decisions, Standing, names_of, ranges_of
@@ -96,6 +96,7 @@ class Planner:
         for identifier, found in events.items():
             standing.ranges[identifier] = ranges_of(found)
             standing.sources[identifier] = source_of(found, standing.reverted)
+            standing.shown[identifier] = tuple(one.content for one in shown(found, standing.reverted))
         for identifier, (source, ranges) in self.assumed.items():
             standing.sources[identifier], standing.ranges[identifier] = source, ranges
 

@@ -61,7 +61,10 @@ class WordHashes:
 
 @dataclass(slots=True)
 class World:
-    """Everything on one database; `now` is the clock of captures, the wall clock when it is None."""
+    """Everything on one database; `now` is the clock of captures, the wall clock when it is None.
+
+    `keeps_former`: captures keep what a transcript said before its file was written anew.
+    """
 
     conninfo: str
     home: Path
@@ -71,6 +74,7 @@ class World:
     engine: sa.Engine
     embedder: WordHashes = field(default_factory=WordHashes)
     now: datetime | None = None
+    keeps_former: bool = True
     projections: list[Projection] = field(init=False)
     """Sources, passages, lexical, instant, vectors: upstream first, each with a serving generation."""
 
@@ -97,7 +101,13 @@ class World:
             store_key=self.store_key,
             now=self.now or datetime.now(UTC),
             new_id=lambda: uuid.uuid4().hex,
+            read=self.read if self.keeps_former else None,
         )
+
+    def read(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """Return contents by their keys."""
+        with self.engine.connect() as conn:
+            return self.contents.read(conn, keys)
 
     def given(self, stream: str, *events: Event, texts: Sequence[str] = ()) -> list[int]:
         """Append events at the stream's end, with texts as contents, and return the positions."""

@@ -60,6 +60,11 @@ def capture_while(world: World, path: Path, happens: Callable[[Path], None]) -> 
 
 
 class TestGrowingTranscripts:
+    @pytest.fixture(autouse=True)
+    def _without_former(self, world: World) -> None:
+        """Look at the source of the file alone."""
+        world.keeps_former = False
+
     def test_only_new_complete_lines_are_captured_by_their_offsets(
         self, world: World, tmp_path: Path
     ) -> None:
