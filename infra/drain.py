@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
-from chronofile.domain.rejection import NotRead, Rejected
-from chronofile.domain.turns import Identity
-from chronofile.infra.capturing import capture_of
+from chronofile.domain.rejection import NotRead
 from chronofile.infra.config import ON
-from chronofile.ingest import known, spool
-from chronofile.ingest.capture import Captured, Request
+from chronofile.infra.draining import Pass, Told, by_path
+from chronofile.infra.failures import is_expected
+from chronofile.ingest import hooked, spool
 from chronofile.ingest.cleaning import cleaning
-from chronofile.ingest.known import KnownFile
-from chronofile.ingest.reading import Fingerprint, fingerprint_of
-from chronofile.ingest.recovery import (
-    Known,
-    Recovery,
-    continued,
-    identity_of,
-    is_still_there,
-    lines_of,
-    live_transcript,
-)
-from chronofile.ingest.sighting import Looked
-from chronofile.ingest.spool import Entry, Mention, Unusable
+from chronofile.ingest.recovery import Recovery
+from chronofile.ingest.spool import Entry, Unusable
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
 
-ENTRIES_MAX = 1_000
+ENTRIES_MAX = 50_000
 """So many are taken at a time; what is left is for the next time."""
 LEFT_AGE_S_MAX = 86_400
 """An entry that could not be used for a day is set aside."""
@@ -83,33 +68,26 @@ def drain(
         if not is_ours:
             return Drained()
         spool.delete_parts(home)
-        return _Drain(parts, time.monotonic() + seconds, bytes_max, stopping).run()
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """One transcript that one entry names."""
-
-    entry: Entry
-    mention: Mention
+        return _Drain(parts, seconds, bytes_max, stopping).run()
 
 
 @dataclass(slots=True)
 class _Drain:
     parts: Parts
-    deadline_s: float
+    seconds: float
     bytes_max: float
     stopping: Callable[[], bool]
+    began_s: float = field(default_factory=time.monotonic)
     recovery: Recovery = field(init=False)
-    captured: list[Captured] = field(default_factory=list)
     set_aside: int = 0
-    left_out_bytes: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
+    not_read: int = 0
+    passes: list[Pass] = field(default_factory=list)
     aside: dict[Path, str] = field(default_factory=dict)
     """Entries that cannot be used, by their files, with the reason."""
     left: set[Path] = field(default_factory=set)
     """Entries that are not used up."""
-    deferred: dict[Path, list[_Told]] = field(default_factory=dict)
+    failed: set[Path] = field(default_factory=set)
+    """Those among them that were tried."""
     recovered: dict[Path, list[bytes]] = field(default_factory=dict)
     """The lines that became sources of their own, by the transcript that they were in."""
 
@@ -125,19 +103,24 @@ class _Drain:
 
     def run(self) -> Drained:
         entries = list(self._entries())
-        told: dict[Path, list[_Told]] = {}
+        hooked.note(self.parts.config.home, entries)
+        told: list[Told] = []
         for entry in entries:
-            for mention in entry.mentions:
-                told.setdefault(mention.path, []).append(_Told(entry, mention))
+            told += [Told(entry, mention) for mention in entry.mentions]
             if not entry.mentions and not entry.is_readable:
                 self.aside[entry.file] = "The hook's JSON is broken, and names no transcript."
+        told = [one for mentions in by_path(told).values() for one in mentions]
         while told:
-            self._capture(told, _tool(entries))
-            told, self.deferred = self.deferred, {}
+            told = self._capture(told, _tool(entries))
         return self._settled(entries)
 
     def _entries(self) -> Iterator[Entry]:
-        for file in spool.waiting(self.parts.config.home)[:ENTRIES_MAX]:
+        """Yield the entries that can be used; reading them takes half of the time at most."""
+        files = spool.waiting(self.parts.config.home)
+        for number, file in enumerate(files):
+            if number >= ENTRIES_MAX or self._is_past(self.seconds / 2):
+                self.not_read = len(files) - number
+                return
             try:
                 entry = spool.read(file)
             except Unusable as error:
@@ -146,130 +129,39 @@ class _Drain:
                 if entry is not None:
                     yield entry
 
-    def _capture(self, told: Mapping[Path, list[_Told]], tool: str) -> None:
-        """Capture what the entries mean, as one batch."""
-        before = self._known(list(told))
-        seen: dict[Path, Fingerprint] = {}
-        captured = capture_of(self.parts).take(self._looks(told, before, seen), Request([], tool=tool))
-        self.captured.append(captured)
-        refused = {rejected.path: rejected for rejected in captured.rejected}
-        for path, mentions in told.items():
-            for one in mentions:
-                if (rejected := refused.get(path) or refused.get(one.entry.file)) is not None:
-                    self._refused(one, rejected)
-        for path, fingerprint in seen.items():
-            self._check(told[path], fingerprint)
-        if files := [one.entry.file for found in told.values() for one in found if one.mention.held]:
-            with self.parts.store.cursor() as cursor:
-                # The spool is no place where a source could be found again.
-                known.write_files(cursor, (), files)
+    def _capture(self, told: Sequence[Told], tool: str) -> list[Told]:
+        """Capture what the entries mean, as one batch; return those that were deferred.
 
-    def _looks(
-        self,
-        told: Mapping[Path, list[_Told]],
-        before: Mapping[Path, KnownFile],
-        seen: dict[Path, Fingerprint],
-    ) -> Iterator[Looked]:
-        for path, mentions in told.items():
-            if time.monotonic() > self.deadline_s or self.stopping():
-                self._leave(mentions)
-                continue
-            try:
-                yield from self._of_path(path, mentions, before.get(path), seen)
-            except (NotRead, OSError) as error:
-                log.debug("left in the spool", error=type(error).__name__)
-                self._leave(mentions)
+        Where that fails, and not for the system's sake, the halves are tried, so that what makes it fail is found
+        and set aside, and nothing else.
+        """
+        recovered = {path: list(lines) for path, lines in self.recovered.items()}
+        run = Pass(self.parts, self.recovery, self.bytes_max, self._is_over, recovered)
+        try:
+            run.capture(told, tool)
+        except Exception as error:
+            if not _is_of_an_entry(error):
+                raise
+            log.warning(
+                "entries of the spool cannot be captured", entries=len(told), error=type(error).__name__
+            )
+            if len(told) == 1:
+                self.aside[told[0].entry.file] = f"It could not be captured ({type(error).__name__})."
+                return []
+            half = len(told) // 2
+            return [*self._capture(told[:half], tool), *self._capture(told[half:], tool)]
+        self.passes.append(run)
+        self.aside |= run.aside
+        self.left |= run.left
+        self.failed |= run.failed
+        self.recovered = run.recovered
+        return run.deferred
 
-    def _of_path(
-        self, path: Path, mentions: list[_Told], before: KnownFile | None, seen: dict[Path, Fingerprint]
-    ) -> Iterator[Looked]:
-        live = live_transcript(path, self.parts.config.home)
-        if isinstance(live, str):
-            yield from self._of_gone(mentions, live, before)
-            return
-        new_bytes = live.fingerprint.size - (before.fingerprint.size if before is not None else 0)
-        if new_bytes > self.bytes_max:
-            self._leave(mentions)
-            return
-        yield from self._of_changed(path, mentions, before)
-        seen[path] = live.fingerprint
-        if before is None or before.fingerprint != live.fingerprint:
-            yield live
+    def _is_over(self) -> bool:
+        return self._is_past(self.seconds) or self.stopping()
 
-    def _of_changed(
-        self, path: Path, mentions: Sequence[_Told], before: KnownFile | None
-    ) -> Iterator[Looked]:
-        """Yield the spooled lines that are not in the file any more."""
-        for one in mentions:
-            if one.mention.held is None or is_still_there(one.mention):
-                continue
-            self.left_out_bytes += one.mention.left_out_bytes
-            if (recovered := self._recovered(one, "the file changed")) is not None:
-                yield from self._own_source(one, *recovered, lines_of(path), before)
-
-    def _of_gone(self, mentions: Sequence[_Told], reason: str, before: KnownFile | None) -> Iterator[Looked]:
-        """Yield what was spooled of a file that is no transcript now: as the file's next bytes if they are that."""
-        for number, one in enumerate(mentions):
-            mention = one.mention
-            if mention.held is None or reason == "home" or is_still_there(mention):
-                self.dropped[reason] += 1
-                continue
-            self.left_out_bytes += mention.left_out_bytes
-            if (recovered := self._recovered(one, reason)) is None:
-                continue
-            identity, found = recovered
-            if self.recovery.continues(mention, found, before.source if before else None):
-                yield continued(mention, identity)
-                # What comes after it is decided when this is captured.
-                self.deferred[mention.path] = list(mentions[number + 1 :])
-                return
-            yield from self._own_source(one, identity, found, found.lines(), before)
-
-    def _recovered(self, one: _Told, reason: str) -> tuple[tuple[str, Identity], Known] | None:
-        """Return which session an entry's bytes are of, and what is known of it; None where they are not wanted."""
-        if (identity := identity_of(one.mention)) is None:
-            self.aside[one.entry.file] = f"It holds bytes of no transcript whose format is known ({reason})."
-            return None
-        found = self.recovery.known(one.mention, identity, one.entry)
-        if found.is_erased:
-            self.dropped["erased"] += 1
-            return None
-        return identity, found
-
-    def _own_source(
-        self,
-        one: _Told,
-        identity: tuple[str, Identity],
-        found: Known,
-        lines: Iterable[bytes],
-        before: KnownFile | None,
-    ) -> Iterator[Looked]:
-        recovered = self.recovered.setdefault(one.mention.path, [])
-        missing = self.recovery.missing(one.entry, one.mention, identity, chain(recovered, lines))
-        if missing:
-            recovered += missing
-            scope = before.scope if before is not None else None
-            yield self.recovery.own_source(one.entry, one.mention, identity, missing, scope, found.spans)
-
-    def _check(self, mentions: Sequence[_Told], fingerprint: Fingerprint) -> None:
-        """Leave what was copied if the file changed while it was captured: it may be in neither now."""
-        for one in mentions:
-            if one.mention.held is None:
-                continue
-            with suppress(OSError):
-                if fingerprint_of(os.lstat(one.mention.path)) == fingerprint:
-                    continue
-            if not is_still_there(one.mention):
-                self.left.add(one.entry.file)
-
-    def _refused(self, one: _Told, rejected: Rejected) -> None:
-        if rejected.reason == "erased" or one.mention.held is None:
-            self.dropped[rejected.reason] += 1
-        else:
-            self.left.add(one.entry.file)
-
-    def _leave(self, mentions: Collection[_Told]) -> None:
-        self.left |= {one.entry.file for one in mentions}
+    def _is_past(self, seconds: float) -> bool:
+        return time.monotonic() - self.began_s > seconds
 
     def _settled(self, entries: Sequence[Entry]) -> Drained:
         """Delete the entries that are used up, and set aside those that cannot be used.
@@ -278,23 +170,45 @@ class _Drain:
         if that were alone.
         """
         used = 0
+        self.left -= self._said_before(entries)
         for entry in reversed(entries):
             if entry.file in self.aside and entry.file not in self.left:
                 self._put_aside(entry.file, self.aside[entry.file])
             elif entry.file not in self.left:
                 entry.file.unlink(missing_ok=True)
                 used += 1
-            elif self.deadline_s == UNTOLD and time.time() - entry.at_ns / 1e9 > LEFT_AGE_S_MAX:
+            elif self._is_too_old(entry):
+                self.left.discard(entry.file)
                 self._put_aside(entry.file, "It could not be captured for a day.")
+        dropped = sum((run.dropped for run in self.passes), Counter[str]())
         return Drained(
             entries=used,
-            captured=sum(captured.revisions for captured in self.captured),
+            captured=sum(run.captured.revisions for run in self.passes),
             set_aside=self.set_aside,
-            left=len(self.left),
-            left_out_bytes=self.left_out_bytes,
-            batches=tuple(captured.batch for captured in self.captured if captured.batch),
-            dropped=dict(self.dropped),
+            left=len(self.left) + self.not_read,
+            left_out_bytes=sum(run.left_out_bytes for run in self.passes),
+            batches=tuple(run.captured.batch for run in self.passes if run.captured.batch),
+            dropped=dict(dropped),
         )
+
+    def _said_before(self, entries: Sequence[Entry]) -> set[Path]:
+        """Return the entries among those left that hold nothing and tell of no other transcripts than earlier ones.
+
+        A transcript may wait for long, and each word in it is an event: one that says so is enough.
+        """
+        said: set[Path] = set()
+        again: set[Path] = set()
+        for entry in entries:
+            if entry.file not in self.left or entry.file in self.aside or self._is_too_old(entry):
+                continue
+            paths = {mention.path for mention in entry.mentions}
+            if paths <= said and not any(one.held or one.left_out_bytes for one in entry.mentions):
+                again.add(entry.file)
+            said |= paths
+        return again
+
+    def _is_too_old(self, entry: Entry) -> bool:
+        return entry.file in self.failed and time.time() - entry.at_ns / 1e9 > LEFT_AGE_S_MAX
 
     def _put_aside(self, file: Path, reason: str) -> None:
         try:
@@ -303,9 +217,15 @@ class _Drain:
         except OSError as failure:
             log.warning("an entry of the spool cannot be set aside", error=failure.strerror)
 
-    def _known(self, paths: list[Path]) -> Mapping[Path, KnownFile]:
-        with self.parts.store.cursor() as cursor:
-            return known.files(cursor, paths)
+
+def _is_of_an_entry(error: BaseException) -> bool:
+    """Tell whether what was to be captured made it fail, and not the system or the database as such."""
+    cause = error
+    while (inner := getattr(cause, "orig", None) or cause.__cause__) is not None:
+        cause = inner
+    # Classes of codes: what was sent cannot be stored, or is past a limit.
+    is_refused = (getattr(cause, "sqlstate", None) or "").startswith(("22", "54"))
+    return is_refused or isinstance(error, NotRead) or not is_expected(error)
 
 
 def _tool(entries: Sequence[Entry]) -> str:

@@ -13,8 +13,10 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from chronofile.domain.errors import ChronofileError
@@ -24,6 +26,8 @@ MODULE = "chronofile.infra.hook"
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact", "SessionEnd")
 TIMEOUT_S = 10
 SETTINGS_BYTES_MAX = 16 << 20
+NUMBER_CHARS_MAX = 30
+"""A longer number is kept as it is spelled, and not understood."""
 UNREDACTED = (
     "What hooks note waits unredacted in {spool}, for you alone, until `chronofile watch`, an idle "
     "`chronofile mcp` or the next command captures it and deletes it there."
@@ -94,6 +98,17 @@ def uninstall(client: Client, home: Path | None, *, write: bool) -> Installation
     return Installation(client.name, str(settings_file(client)), {}, changed, write, ())
 
 
+def own_commands(client: Client) -> dict[str, str]:
+    """Return the commands of our hooks in the client's settings, each with the home that it names.
+
+    It is empty for the default one. Raises as `install` does.
+    """
+    file = settings_file(client)
+    events = _parsed(file, _read(file), token_hex(16)).get("hooks", {})
+    hooks = [hook for groups in events.values() for hook in _hooks_in(groups)]
+    return {hook["command"]: home for hook in hooks if (home := _home_of(hook)) is not None}
+
+
 def settings_file(client: Client) -> Path:
     """Return the file of the user's settings that holds the client's hooks."""
     named = os.environ.get(client.variable)
@@ -109,12 +124,13 @@ def _change(client: Client, change: Callable[[Settings], None], *, write: bool) 
     # A link leads to where somebody keeps the file, and is kept.
     file = Path(os.path.realpath(settings_file(client)))
     before = _read(file)
-    settings = _parsed(file, before)
+    mark = token_hex(16)
+    settings = _parsed(file, before, mark)
     change(settings)
-    if settings == _parsed(file, before):
+    if settings == _parsed(file, before, mark):
         return False
     if write:
-        _write(file, _spelled(settings, before), before)
+        _write(file, _spelled(settings, before, mark), before)
     return True
 
 
@@ -218,11 +234,11 @@ def _read(file: Path) -> bytes:
     return content
 
 
-def _parsed(file: Path, content: bytes) -> Settings:
-    """Return the settings. What cannot be read, or would not be written again as it was, is refused."""
+def _parsed(file: Path, content: bytes, mark: str) -> Settings:
+    """Return the settings, numbers as `_as_spelled` has them. What cannot be read, or would not be written again as it was, is refused."""
     try:
         text = content.decode("utf-8-sig")
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse) if text.strip() else {}
+        found = _as_spelled(text, mark) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise SettingsUnusable(f"{file} is no JSON that can be merged into ({error}).") from error
     if not isinstance(found, dict):
@@ -231,6 +247,22 @@ def _parsed(file: Path, content: bytes) -> Settings:
     if not isinstance(events, dict) or not all(isinstance(groups, list) for groups in events.values()):
         raise SettingsUnusable(f'{file} has something else under "hooks" than lists by event.')
     return found
+
+
+def _as_spelled(text: str, mark: str) -> Any:
+    """Return what JSON says; a number that would be spelled otherwise is its spelling behind the mark."""
+
+    def number(kind: type[int] | type[float], spelling: str) -> int | float | str:
+        found = kind(spelling) if len(spelling) <= NUMBER_CHARS_MAX else None
+        return found if found is not None and repr(found) == spelling else mark + spelling
+
+    return json.loads(
+        text,
+        object_pairs_hook=_once,
+        parse_constant=_refuse,
+        parse_float=partial(number, float),
+        parse_int=partial(number, int),
+    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Settings:
@@ -244,13 +276,15 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _spelled(settings: Settings, before: bytes) -> bytes:
-    """Return the settings as text, indented and ended as the file was."""
+def _spelled(settings: Settings, before: bytes, mark: str) -> bytes:
+    """Return the settings as text, indented and ended as the file was; what stands behind the mark is a number."""
     indent = re.match(rb"\s*\{\s*?\r?\n([ \t]+)", before.removeprefix(b"\xef\xbb\xbf"))
     text = json.dumps(settings, ensure_ascii=False, indent=indent[1].decode() if indent else 2)
+    text = re.sub(rf'"{mark}([^"]*)"', r"\1", text)
     if not before or before.endswith(b"\n"):
         text += "\n"
-    content = text.encode("utf-8", "surrogatepass")
+    # Half a character, which no UTF-8 has, is spelled as JSON spells it.
+    content = text.encode("utf-8", "backslashreplace")
     if b"\r\n" in before:
         content = content.replace(b"\n", b"\r\n")
     return (b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b"") + content

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
+from chronofile.domain.formats import neutral
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import is_gone
 from chronofile.ingest.reading import opened
 from chronofile.ingest.scan import Found
 from chronofile.ingest.sighting import Bytes, FileBytes, Looked, Sighting, look
+from chronofile.ingest.spooled import MARK
 
-FileState = Literal["same", "behind", "changed", "gone", "unreadable"]
+FileState = Literal["same", "behind", "changed", "gone", "unreadable", "recovered"]
 _SCHEME = "file://"
+_MARKS = (MARK, "former-")
+"""So the fragment begins of what no file holds: copies of hooks, and what a file said before it was written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Compared:
     """How the file stands to what was captured of it.
 
     `behind`: it only grew, by so many bytes that end with a line; those of a line that is not complete are
-    waiting. `changed`: what was captured is not what stands there now.
+    waiting. `changed`: what was captured is not what stands there now. `recovered`: it was captured because no
+    file has it any more, and there is nothing to compare it with.
     """
 
     state: FileState
@@ -57,6 +62,8 @@ class Comparing:
 
     def compare(self, captured: Captured) -> Compared:
         """Compare the ranges with the file that holds them now, a range at a time."""
+        if _is_recovered(captured):
+            return Compared("recovered")
         paths = [found for found in (path_of(captured.uri), *captured.files) if found is not None]
         path = next((path for path in paths if not is_gone(path)), None)
         if path is None:
@@ -105,6 +112,11 @@ def path_of(uri: str) -> Path | None:
     if not uri.startswith(_SCHEME):
         return None
     return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix(_SCHEME).partition("#")[0])))
+
+
+def _is_recovered(captured: Captured) -> bool:
+    """Tell whether no file ever held the source as it is; a session of turns may have a name that looks like it."""
+    return captured.format != neutral.name and captured.uri.partition("#")[2].startswith(_MARKS)
 
 
 def _own(sightings: Sequence[Sighting], captured: Captured) -> Sighting | None:

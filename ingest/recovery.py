@@ -25,7 +25,7 @@ from chronofile.ingest.reading import Fingerprint, fingerprint_of, not_read, ope
 from chronofile.ingest.scan import Found, scan
 from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, HeldBytes, Looked, Sighting, look, uri_of
 from chronofile.ingest.spool import Entry, Mention
-from chronofile.ingest.spooled import SpooledBytes
+from chronofile.ingest.spooled import MARK, SpooledBytes
 
 COMPARE_BYTES = 1 << 20
 
@@ -152,15 +152,18 @@ def identity_of(mention: Mention) -> tuple[str, Identity] | None:
     return None if identity is None else (form.name, identity)
 
 
-def live_transcript(path: Path, home: Path) -> Looked | str:
-    """Return the transcript at a path as it is now; where there is none, why."""
+def live_transcript(path: Path, home: Path, *, of_agent: bool = False) -> Looked | str:
+    """Return the transcript at a path as it is now; where there is none, why.
+
+    What is kept `of_agent` in its own folder is one whatever its format, and a text where that is not known yet.
+    """
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return "not-regular"
         found = next(scan([path], home=home), None)
         if found is None or isinstance(found, Omitted | Rejected):
             return found.reason if found is not None else "vanished"
-        looked = look(replace(found, otherwise=found.otherwise or "ignored"))
+        looked = look(replace(found, otherwise=None if of_agent else found.otherwise or "ignored"))
     except NotRead as error:
         return error.reason
     except (OSError, ValueError) as error:
@@ -223,7 +226,7 @@ def _sighting(
     scope: str | None = None,
 ) -> Sighting:
     format_name, who = identity
-    name = f"spool-{entry.id}"
+    name = f"{MARK}{entry.id}"
     return Sighting(
         path=entry.file,
         root=None,

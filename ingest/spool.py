@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from chronofile.domain.rejection import NotRead
+from chronofile.ingest import offsets
 from chronofile.ingest.spooled import SpooledBytes, held, is_object
 
 VERSION = 1
@@ -26,6 +27,13 @@ LINE_BYTES_MAX = 4 << 20
 """The hook keeps 64 KiB of a client's JSON, which escapes make six times as long at most."""
 PART_AGE_S_MAX = 600.0
 """A file that has no name yet after so long is of a hook that was killed."""
+
+AGENT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+EVENT = re.compile(r"[a-z][a-z-]{0,127}")
+NAME = re.compile(r"[0-9a-z-]{1,80}")
+"""What a hook calls its agent, its event and its entry: they become part of what the log says, or of what it names."""
+LARGE_BYTES_MIN = 32 << 20
+"""A transcript with more new bytes waits for somebody who has the time."""
 
 _REASON = ".reason"
 _ASIDE = "set-aside"
@@ -84,6 +92,16 @@ class SpoolStanding:
     waiting: int = 0
     set_aside: tuple[SetAside, ...] = ()
     bytes: int = 0
+    large: tuple[str, ...] = ()
+    """The transcripts among those that wait of which so much is new that no command captures them in passing."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what somebody has to do about it, in sentences."""
+        captures = (
+            "so much of it is new that only `chronofile watch` and an idle `chronofile mcp` capture it."
+        )
+        return tuple(f"A transcript waits in the hooks' spool, {path}: {captures}" for path in self.large)
 
 
 def folder(home: Path) -> Path:
@@ -97,18 +115,22 @@ def waiting(home: Path) -> list[Path]:
 
 def read(file: Path) -> Entry | None:
     """Return an entry, None where a later version of the program has to read it. Raises Unusable."""
+    if not NAME.fullmatch(file.name.removesuffix(SUFFIX)):
+        raise Unusable(file, "No hook names an entry so.")
     try:
         line, size = _first_line(file)
     except OSError as failure:
         raise Unusable(file, f"The system says: {failure.strerror}.") from failure
     try:
         found = json.loads(line)
-        if found["version"] > VERSION:
+        if _count(found["version"]) > VERSION:
             return None
         return _entry(file, found, len(line), size)
+    except Unusable:
+        raise
     except NotRead as failure:
         raise Unusable(file, str(failure)) from failure
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as failure:
+    except Exception as failure:  # Anybody can write a file there, and one must not stop all.
         raise Unusable(file, f"It is no entry of a hook ({type(failure).__name__}).") from failure
 
 
@@ -140,8 +162,11 @@ def standing(home: Path) -> SpoolStanding:
     """Return how the spool stands."""
     aside = _aside(home)
     files = [*waiting(home), *aside]
-    reasons = [SetAside(file.name.removesuffix(SUFFIX), _reason_of(file)) for file in aside]
-    return SpoolStanding(len(files) - len(aside), tuple(reasons), sum(map(_size, files)))
+    reasons = [SetAside(_text(file.name.removesuffix(SUFFIX)), _reason_of(file)) for file in aside]
+    waiting_files = files[: len(files) - len(aside)]
+    return SpoolStanding(
+        len(waiting_files), tuple(reasons), sum(map(_size, files)), _large(home, waiting_files)
+    )
 
 
 @contextmanager
@@ -169,47 +194,75 @@ def delete_parts(home: Path) -> None:
                 file.unlink()
 
 
-def write_offsets(home: Path, offsets: Mapping[Path, int]) -> None:
-    """Leave for the hooks how many bytes of each transcript are captured.
-
-    Where that cannot be written a hook copies more than it needs to, and that is all.
-    """
-    beside = home / "captured"
-    with suppress(OSError):
-        beside.mkdir(mode=0o700, exist_ok=True)
-        for path, offset in offsets.items():
-            name = blake2b(os.fsencode(path), digest_size=16).hexdigest()
-            _write(beside / name, b"%d" % offset)
-
-
 def _entry(file: Path, found: Any, line_bytes: int, size: int) -> Entry:
+    """Return what an entry's line tells. Raises Unusable, and whatever a line raises that no hook wrote."""
     place = line_bytes
-    copies = [told["copied"]["spans"] for told in found["transcripts"] if "copied" in told]
-    if (expected := place + sum(end - start for spans in copies for start, end in spans)) != size:
-        raise Unusable(file, f"It should have {expected} bytes and has {size}.")
     mentions = []
     for told in found["transcripts"]:
         copied = told.get("copied") or {}
         spans = []
+        before = 0
         for start, end in copied.get("spans", ()):
-            if not 0 <= start <= end:
+            if not before <= _count(start) <= _count(end):
                 raise ValueError(start)
             spans.append((start, end, place))
             place += end - start
-        bytes_held = held(file, tuple(spans), int(copied["offset"])) if spans else None
-        path = Path(str(told["path"]))
-        if not path.is_absolute() or b"\0" in os.fsencode(path):
-            raise ValueError(path)
-        size_then = told["size"] if isinstance(told["size"], int) else None
-        mentions.append(Mention(path, size_then, bytes_held, int(copied.get("left_out", 0))))
+            before = end
+        mentions.append((told, copied, tuple(spans)))
+    if place != size:
+        raise Unusable(file, f"It should have {place} bytes and has {size}.")
     return Entry(
         file=file,
-        event=str(found["event"]),
-        agent=str(found["agent"]),
-        at_ns=int(found["at_ns"]),
-        mentions=tuple(mentions),
+        event=_named(EVENT, found["event"]),
+        agent=_named(AGENT, found["agent"]),
+        at_ns=_count(found["at_ns"]),
+        mentions=tuple(_mention(file, *mention) for mention in mentions),
         is_readable=is_object(str(found["input"])) or bool(found["input_left_out"]) or not found["input"],
     )
+
+
+def _mention(
+    file: Path, told: Mapping[str, Any], copied: Mapping[str, Any], spans: tuple[tuple[int, int, int], ...]
+) -> Mention:
+    path = Path(told["path"])
+    if not path.is_absolute() or b"\0" in os.fsencode(path):
+        raise ValueError(path)
+    return Mention(
+        path=path,
+        size=None if told["size"] is None else _count(told["size"]),
+        held=held(file, spans, _count(copied["offset"])) if spans else None,
+        left_out_bytes=_count(copied.get("left_out", 0)),
+    )
+
+
+def _count(found: Any) -> int:
+    """Return a number of bytes or nanoseconds; raises TypeError, ValueError."""
+    if type(found) is not int:
+        raise TypeError(found)
+    if not 0 <= found < 1 << 63:
+        raise ValueError(found)
+    return found
+
+
+def _named(pattern: re.Pattern[str], found: Any) -> str:
+    if not pattern.fullmatch(found):
+        raise ValueError(found)
+    return str(found)
+
+
+def _large(home: Path, files: Iterable[Path]) -> tuple[str, ...]:
+    """Return the transcripts that entries name and that have grown by much since they were captured."""
+    paths: dict[Path, None] = {}
+    for file in files:
+        with suppress(Unusable):
+            if (entry := read(file)) is not None:
+                paths |= dict.fromkeys(mention.path for mention in entry.mentions)
+    large = [path for path in paths if _size(path) - offsets.read(home, path) > LARGE_BYTES_MIN]
+    return tuple(_text(path) for path in large)
+
+
+def _text(name: str | Path) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _first_line(file: Path) -> tuple[bytes, int]:

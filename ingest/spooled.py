@@ -10,6 +10,9 @@ from pathlib import Path
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest.reading import RANGE_BYTES
 
+MARK = "spool-"
+"""With it and an entry's name the fragment of a URI begins, of what was captured from the spool alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpooledBytes:

@@ -23,6 +23,7 @@ from chronofile.domain.events import (
     SourceRemoved,
     SourceRescoped,
 )
+from chronofile.domain.identity import storable
 from chronofile.projections.histories import MEMORY, Reversals, Texts
 from chronofile.projections.projection import fingerprint
 
@@ -204,7 +205,7 @@ def _captured(recorded: Recorded, event: RevisionCaptured) -> Row:
 def _started(identifier: str, recorded: Recorded, event: BatchStarted) -> Row:
     return {
         "id": identifier,
-        "tool": event.tool,
+        "tool": storable(event.tool),
         "of": event.of,
         "reverted_by": None,
         "started_at": recorded.recorded_at,

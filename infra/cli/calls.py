@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 CALLER = "cli"
 DRAIN_S = 1.0
-DRAIN_BYTES_MAX = 32 << 20
 """A command that opens the memory captures what hooks noted, unless it would take long: `watch` and `mcp` have time."""
 _PANEL = "Everywhere"
 
@@ -127,11 +126,12 @@ class Call:
 
 def _drain(memory: Memory) -> None:
     """Capture what agents' hooks noted, as far as that is quick; what prevents it is no error of the command."""
-    from chronofile.domain.errors import ChronofileError
+    from chronofile.ingest.spool import LARGE_BYTES_MIN
 
     try:
-        memory.drain(seconds=DRAIN_S, bytes_max=DRAIN_BYTES_MAX)
-    except (ChronofileError, OSError) as error:
+        memory.drain(seconds=DRAIN_S, bytes_max=LARGE_BYTES_MIN)
+    except Exception as error:  # noqa: BLE001  # Whatever it is, the command can do without.
+        _log(error)
         complain(f"What hooks noted is not captured yet: {sentence_of(error)}")
 
 
@@ -194,7 +194,8 @@ def _told(call: Call, command: Callable[[], int | None]) -> int:
         return DONE
     except Exception as error:  # noqa: BLE001  # The outermost loop: nobody else would tell.
         if not is_expected(error):
-            _log(call, error)
+            call.configure_logs()
+            _log(error)
         if isinstance(error, OSError):
             _drop_output()
         complain(sentence_of(error))
@@ -206,10 +207,9 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _log(call: Call, error: Exception) -> None:
+def _log(error: Exception) -> None:
     import structlog
 
-    call.configure_logs()
     structlog.get_logger(__name__).debug("command failed", exc_info=error)
 
 

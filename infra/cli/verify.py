@@ -29,6 +29,7 @@ MEANINGS: Mapping[str, str] = {
     "behind": "files grew since they were captured; chronofile ingest captures the rest",
     "changed": "files changed since they were captured; chronofile ingest captures what they are now",
     "gone": "files are not there any more; what was captured of them is",
+    "recovered": "sources hold what no file has any more; there is nothing to compare them with",
     "unreadable": "files cannot be read now",
     "waiting": "transcripts end in a line that is not complete; it is captured when it is",
     "undone": "sources have captures that were undone",

@@ -14,6 +14,8 @@ VERSION = 1
 COPY_BYTES_MAX = 16 << 20
 HEAD_BYTES = TAIL_BYTES = 64 << 10
 """What is copied with new bytes: by the file's beginning the session is recognised, by the other where they belong."""
+PROBE_BYTES = 4 << 10
+"""So many bytes before the captured offset have to be those that were captured, or the file was written anew."""
 SPOOL_BYTES_MAX = 512 << 20
 """A larger spool takes no more copies."""
 README = """\
@@ -70,7 +72,10 @@ def append(spool: str, entry: Mapping[str, Any], paths: Sequence[str], copies: S
 
 
 def copied(spool: str, path: str) -> Copy | None:
-    """Return the bytes past what was captured, with the file's beginning and what stands before them."""
+    """Return the bytes past what was captured, with the file's beginning and what stands before them.
+
+    A file that does not have there what was captured last is another one, of which everything is new.
+    """
     try:
         descriptor = os.open(path, _READ_FILE)
     except OSError:
@@ -79,10 +84,9 @@ def copied(spool: str, path: str) -> Copy | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return None
-        size, offset = status.st_size, _captured(spool, path)
-        # A file that is shorter than what was captured of it is another one.
-        offset = offset if offset <= size else 0
-        if offset == size:
+        size = status.st_size
+        offset = _captured(spool, path, descriptor)
+        if offset >= size:
             return None
         end = min(size, offset + COPY_BYTES_MAX)
         if _bytes_below(spool) + end - offset > SPOOL_BYTES_MAX:
@@ -119,16 +123,24 @@ def _read(descriptor: int, start: int, end: int) -> bytes:
     return b"".join(blocks)
 
 
-def _captured(spool: str, path: str) -> int:
-    """Return the offset up to which the file was captured, as the capture left it beside the spool; else 0."""
+def _captured(spool: str, path: str, descriptor: int) -> int:
+    """Return the offset up to which the open file was captured, 0 where that is unknown or was another file.
+
+    The capture left it beside the spool, with a salt and the hash of what it had read before the offset.
+    """
     from hashlib import blake2b
 
     name = blake2b(os.fsencode(path), digest_size=16).hexdigest()
     try:
         with open(os.path.join(os.path.dirname(spool), "captured", name), "rb") as file:
-            return max(0, int(file.read(32)))
-    except (OSError, ValueError):
+            offset, salt, probe = file.read(128).decode("ascii").split(" ")
+        end = int(offset)
+        start = max(0, end - PROBE_BYTES)
+        last = _read(descriptor, start, end)
+        found = blake2b(last, digest_size=16, salt=bytes.fromhex(salt)).hexdigest()
+    except (OSError, ValueError, OverflowError):
         return 0
+    return end if len(last) == end - start and found == probe else 0
 
 
 def _bytes_below(spool: str) -> int:

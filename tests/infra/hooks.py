@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chronofile.ingest import spool
+from chronofile.ingest import offsets, spool
+from chronofile.ingest.sighting import HeldBytes
 from chronofile.ingest.spool import Entry
 
 PROGRAM = (sys.executable, "-c", "from chronofile.infra.hook import main; main()")
@@ -45,14 +46,17 @@ class Hooks:
         )
         return Hooked(done.returncode, done.stdout, done.stderr)
 
-    def tell(self, event: str, transcript: Path | str | None, **fields: Any) -> Hooked:
+    def tell(
+        self, event: str, transcript: Path | str | None, *, agent: str = "claude-code", **fields: Any
+    ) -> Hooked:
         """Run the hook as a client does, with the JSON that it writes."""
         told = {"session_id": "s", "hook_event_name": event, "cwd": "/made-up", **fields}
         if transcript is not None:
             told["transcript_path"] = os.fspath(transcript)
         raw = json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogateescape")
-        done = self.run(event, "--agent", "claude-code", stdin=raw)
-        assert (done.status, done.out, done.err) == (0, b"", b"")
+        done = self.run(event, "--agent", agent, stdin=raw)
+        assert (done.status, done.err) == (0, b"")
+        assert done.out.strip() == (b"{}" if agent == "codex" else b"")
         return done
 
     @property
@@ -63,3 +67,8 @@ class Hooks:
     def entries(self) -> list[Entry]:
         found = [spool.read(file) for file in spool.waiting(self.home)]
         return [entry for entry in found if entry is not None]
+
+
+def left_captured(hooks: Hooks, *transcripts: Path) -> None:
+    """Leave for hooks what a capture of the transcripts, as they are now, leaves."""
+    offsets.write(hooks.home, {path: HeldBytes(path.read_bytes()) for path in transcripts})

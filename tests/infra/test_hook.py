@@ -18,11 +18,12 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
-from chronofile.infra.hook.entry import COPY_BYTES_MAX, HEAD_BYTES
+from chronofile.infra.hook import _AGENT
+from chronofile.infra.hook.entry import COPY_BYTES_MAX, HEAD_BYTES, PROBE_BYTES
 from chronofile.infra.hook.home import default_home
-from chronofile.ingest import spool
+from chronofile.ingest import offsets, spool
 from tests.builders import add, claude_line, write
-from tests.infra.hooks import PROGRAM, Hooks
+from tests.infra.hooks import PROGRAM, Hooks, left_captured
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change to another account or mount")
 
@@ -88,7 +89,7 @@ def test_the_end_of_a_sub_agent_names_both_transcripts(hooks: Hooks, transcript:
 @pytest.mark.parametrize("event", ["PreCompact", "SessionEnd"])
 def test_what_was_not_captured_yet_is_copied(hooks: Hooks, transcript: Path, event: str) -> None:
     captured = transcript.stat().st_size
-    spool.write_offsets(hooks.home, {transcript: captured})
+    left_captured(hooks, transcript)
     add(transcript, claude_line("And 5433.", uuid="u-2"), claude_line("And 5434.", uuid="u-3"))
 
     hooks.tell(event, transcript)
@@ -107,7 +108,7 @@ def test_of_a_large_transcript_the_beginning_and_sixteen_megabytes_of_new_bytes_
     old = claude_line("x" * 1_000, uuid="u-2")
     add(transcript, *[old] * 1_000)
     captured = transcript.stat().st_size
-    spool.write_offsets(hooks.home, {transcript: captured})
+    left_captured(hooks, transcript)
     add(transcript, *[claude_line("y" * 100_000, uuid="u-3")] * 200)
     content = transcript.read_bytes()
 
@@ -124,7 +125,7 @@ def test_of_a_large_transcript_the_beginning_and_sixteen_megabytes_of_new_bytes_
 
 
 def test_nothing_is_copied_when_all_is_captured(hooks: Hooks, transcript: Path) -> None:
-    spool.write_offsets(hooks.home, {transcript: transcript.stat().st_size})
+    left_captured(hooks, transcript)
     hooks.tell("PreCompact", transcript)
     assert hooks.entries[0].mentions[0].held is None
 
@@ -132,18 +133,62 @@ def test_nothing_is_copied_when_all_is_captured(hooks: Hooks, transcript: Path) 
 def test_a_transcript_that_became_shorter_than_what_was_captured_is_copied_whole(
     hooks: Hooks, transcript: Path
 ) -> None:
-    spool.write_offsets(hooks.home, {transcript: 10_000})
+    add(transcript, claude_line("x" * 10_000))
+    left_captured(hooks, transcript)
+    write(transcript, claude_line("Compacted."))
     hooks.tell("PreCompact", transcript)
     held = hooks.entries[0].mentions[0].held
     assert held is not None
     assert held.range(0, held.size) == transcript.read_bytes()
 
 
-@pytest.mark.parametrize("offset", [b"", b"many", b"-5", b"9" * 40])
-def test_an_offset_that_is_none_counts_as_nothing_captured(
+@pytest.mark.parametrize("lines", [1, 40])
+def test_a_transcript_that_was_written_anew_and_grew_past_what_was_captured_is_copied_whole(
+    hooks: Hooks, transcript: Path, lines: int
+) -> None:
+    left_captured(hooks, write(transcript, *[claude_line("First life.")] * lines))
+    again = [claude_line(f"Second life, word {number}, and more of it.") for number in range(lines)]
+    write(transcript, *again)
+
+    hooks.tell("PreCompact", transcript)
+
+    held = hooks.entries[0].mentions[0].held
+    assert held is not None
+    assert (held.start, held.lines()) == (0, [line.encode() for line in again])
+
+
+def test_a_transcript_that_was_written_anew_with_as_many_bytes_is_copied_whole(
+    hooks: Hooks, transcript: Path
+) -> None:
+    left_captured(hooks, transcript)
+    write(transcript, claude_line("The port is 5433."))
+    hooks.tell("PreCompact", transcript)
+    assert hooks.entries[0].mentions[0].held is not None
+
+
+def test_what_a_capture_leaves_for_hooks_is_what_they_take_it_for() -> None:
+    assert PROBE_BYTES == offsets.PROBE_BYTES
+    assert _AGENT.pattern == spool.AGENT.pattern
+
+
+OFFSETS = [
+    b"",
+    b"many",
+    b"-5",
+    b"9" * 40,
+    b"20",
+    b"20 aa bb",
+    b"20 zz zz",
+    b"-5 " + b"00" * 16 + b" 00",
+    b"\xff a b",
+]
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_an_offset_that_is_none_or_proves_nothing_counts_as_nothing_captured(
     hooks: Hooks, transcript: Path, offset: bytes
 ) -> None:
-    spool.write_offsets(hooks.home, {transcript: 1})
+    left_captured(hooks, transcript)
     (beside,) = (hooks.home / "captured").iterdir()
     beside.write_bytes(offset)
     hooks.tell("PreCompact", transcript)

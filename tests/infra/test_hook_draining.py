@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,20 @@ import pytest
 import sqlalchemy as sa
 
 from chronofile.domain.events import BatchStarted, Event
+from chronofile.domain.rejection import NotRead
+from chronofile.infra import draining
 from chronofile.infra.calls import Calls
+from chronofile.infra.cli import calls
 from chronofile.infra.contents import ContentStore
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.following import Follower
 from chronofile.infra.memory import Memory
 from chronofile.ingest import spool
+from chronofile.ingest.recovery import live_transcript
+from chronofile.ingest.sighting import Looked
 from tests.builders import add, claude_line, turn_line, write
 from tests.infra.command_line import command_line
-from tests.infra.hooks import Hooks
+from tests.infra.hooks import Hooks, left_captured
 from tests.infra.test_memory import opened
 
 OLD, NEW, LATER = "Staging listens on vermilion.", "Production listens on cobalt.", "Backups go to ochre."
@@ -57,7 +63,7 @@ def texts(memory: Memory, query: str) -> list[str]:
 
 def captured(memory: Memory, hooks: Hooks, transcript: Path) -> None:
     memory.ingest([transcript], wait="words")
-    spool.write_offsets(hooks.home, {transcript: transcript.stat().st_size})
+    left_captured(hooks, transcript)
 
 
 def events(store: EventStore) -> list[Event]:
@@ -150,7 +156,7 @@ def test_a_transcript_that_is_gone_goes_on_as_the_source_that_it_was(
     captured(memory, hooks, transcript)
     add(transcript, claude_line(NEW, uuid="u-2"))
     hooks.tell("PreCompact", transcript)
-    spool.write_offsets(hooks.home, {transcript: transcript.stat().st_size})
+    left_captured(hooks, transcript)
     add(transcript, claude_line(LATER, uuid="u-3"))
     hooks.tell("SessionEnd", transcript)
     transcript.unlink()
@@ -183,7 +189,7 @@ def test_spooled_bytes_that_continue_nothing_become_a_source_of_their_own(
     memory: Memory, hooks: Hooks, transcript: Path
 ) -> None:
     add(transcript, *[claude_line("x" * 1_000, uuid=f"x-{number}") for number in range(300)])
-    spool.write_offsets(hooks.home, {transcript: transcript.stat().st_size})
+    left_captured(hooks, transcript)
     add(transcript, claude_line(NEW, uuid="u-2"))
     hooks.tell("PreCompact", transcript)
     transcript.unlink()
@@ -210,7 +216,7 @@ def test_two_copies_of_the_same_lines_are_one_source(memory: Memory, hooks: Hook
     first.write_bytes(content)
 
     assert memory.drain().captured == 0
-    assert len(memory.sources()) == 3
+    assert sum("#spool-" in source.uri for source in memory.sources()) == 2
     assert [texts(memory, text) for text in (NEW, LATER)] == [[NEW], [LATER]]
 
 
@@ -285,7 +291,7 @@ def test_a_scope_that_was_asked_for_holds_for_spooled_bytes_too(
     memory: Memory, hooks: Hooks, transcript: Path
 ) -> None:
     memory.ingest([transcript], scope="project:api", wait="words")
-    spool.write_offsets(hooks.home, {transcript: transcript.stat().st_size})
+    left_captured(hooks, transcript)
     add(transcript, claude_line(NEW, uuid="u-2"))
     hooks.tell("PreCompact", transcript)
     write(transcript, claude_line("Compacted.", uuid="u-4"))
@@ -304,10 +310,38 @@ def test_what_is_no_transcript_is_not_captured(memory: Memory, hooks: Hooks, tmp
     drained = memory.drain()
 
     assert memory.sources() == []
-    assert (drained.entries, drained.set_aside, hooks.entries) == (6, 0, [])
-    assert drained.dropped == {
-        "not-regular": 2, "vanished": 1, "no-transcript": 1, "home": 1, "path-too-long": 1,
-    }  # fmt: skip
+    assert (drained.entries, drained.set_aside, hooks.entries) == (5, 1, [])
+    assert drained.dropped == {"not-regular": 2, "vanished": 1, "home": 1, "path-too-long": 1}
+    assert "no transcript" in memory.status().spool.set_aside[0].reason
+
+
+def test_what_an_agent_keeps_in_its_own_folder_is_captured_whatever_its_format(
+    memory: Memory, hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / ".codex"))
+    rollout = write(tmp_path / ".codex" / "sessions" / "r.jsonl", '{"type":"unheard-of","text":"The heron."}')
+
+    hooks.tell("Stop", rollout, agent="codex")
+    drained = memory.drain()
+
+    assert (drained.entries, drained.captured) == (1, 1)
+    assert [source.uri for source in memory.sources()] == [f"file://{rollout}"]
+
+
+def test_what_was_captured_before_a_compaction_and_what_was_only_copied_are_found_once(
+    memory: Memory, hooks: Hooks, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "s.jsonl", claude_line("The anchor.", uuid="1"))
+    memory.ingest([path], wait="words")
+    add(path, claude_line("The beacon.", uuid="2"))
+    hooks.tell("PreCompact", path)
+    write(path, claude_line("The castle.", uuid="3"))
+
+    memory.drain()
+
+    memory.catch_up()
+    found = memory.search("The anchor, the beacon, the castle.", scope="all").hits
+    assert sorted(hit.text for hit in found) == ["The anchor.", "The beacon.", "The castle."]
 
 
 def test_bytes_of_no_transcript_that_are_in_no_file_any_more_are_set_aside(
@@ -343,6 +377,162 @@ def test_a_poisoned_entry_is_set_aside_with_its_reason_and_the_others_are_captur
     assert (drained.entries, drained.set_aside, drained.captured) == (1, 10, 1)
     assert all(found.reason not in {"", "unknown"} for found in memory.status().spool.set_aside)
     assert spool.waiting(hooks.home) == []
+
+
+def test_an_entry_whose_name_is_no_text_is_set_aside(memory: Memory, hooks: Hooks, transcript: Path) -> None:
+    _left(hooks, "0\udcff", _entry(path=str(transcript)))
+    assert memory.drain().set_aside == 1
+    assert memory.status().spool.set_aside[0].entry == "0\ufffd"
+
+
+POISONS: list[dict[str, Any]] = [
+    {"agent": "x\0y"}, {"agent": "x\ud800"}, {"agent": "A person's words."}, {"agent": 5}, {"event": "stop\0"},
+    {"at_ns": float("inf")}, {"at_ns": -1}, {"version": float("inf")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_what_no_hook_says_of_itself_gets_into_no_event(
+    memory: Memory, hooks: Hooks, transcript: Path, store: EventStore, poison: dict[str, Any]
+) -> None:
+    hooks.tell("Stop", transcript)
+    other = write(transcript.with_name("t.jsonl"), claude_line(NEW, session="t"))
+    _left(hooks, "0", _entry(path=str(other)) | poison)
+
+    drained = memory.drain()
+
+    assert (drained.captured, drained.set_aside, drained.left) == (1, 1, 0)
+    assert tools(store) == ["hook:claude-code"]
+    assert texts(memory, OLD) == [OLD]
+    assert all(at.error is None for at in memory.status().projections.values())
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("odd"), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "odd")])
+def test_an_entry_that_makes_a_capture_fail_is_set_aside_alone(
+    memory: Memory, hooks: Hooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    paths = [
+        write(tmp_path / f"s{number}.jsonl", claude_line(f"First word{number}.", session=f"s{number}"))
+        for number in range(5)
+    ]
+    for path in paths:
+        hooks.tell("Stop", path)
+
+    def live(path: Path, home: Path, **how: Any) -> Looked | str:
+        if path == paths[3]:
+            raise fault
+        return live_transcript(path, home, **how)
+
+    monkeypatch.setattr(draining, "live_transcript", live)
+    drained = memory.drain()
+
+    assert (drained.entries, drained.captured, drained.set_aside) == (4, 4, 1)
+    assert memory.status().spool.set_aside[0].reason == f"It could not be captured ({type(fault).__name__})."
+    found = [texts(memory, f"First word{number}.") for number in range(5)]
+    assert found == [[f"First word{number}."] if number != 3 else [] for number in range(5)]
+
+
+def test_whatever_prevents_draining_is_a_warning_of_the_command(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(Memory, "drain", fail)
+    calls._drain(memory)
+    assert "not captured yet" in capsys.readouterr().err
+
+
+def test_a_transcript_that_was_written_anew_before_it_was_copied_loses_nothing(
+    memory: Memory, hooks: Hooks, transcript: Path
+) -> None:
+    memory.ingest([transcript], wait="words")
+    write(
+        transcript, *[claude_line(f"Second life, word{number}.", uuid=f"b-{number}") for number in range(8)]
+    )
+    hooks.tell("PreCompact", transcript)
+    write(transcript, claude_line("Third life.", uuid="c-1"))
+
+    memory.drain()
+
+    assert [texts(memory, f"Second word{number}") for number in range(8)] == [
+        [f"Second life, word{number}."] for number in range(8)
+    ]
+
+
+def test_what_was_recovered_from_a_copy_is_verified_as_that_and_not_as_changed(
+    memory: Memory, hooks: Hooks, transcript: Path
+) -> None:
+    captured(memory, hooks, transcript)
+    add(transcript, claude_line(NEW, uuid="u-2"))
+    hooks.tell("PreCompact", transcript)
+    write(transcript, claude_line("Compacted.", uuid="u-4"))
+    memory.drain()
+    memory.catch_up()
+
+    found = memory.verify()
+
+    assert found.disagreements == ()
+    listed = {(one.state, (one.uri or "").partition("#")[2].partition("-")[0]) for one in found.listed}
+    assert listed == {("recovered", "spool"), ("recovered", "former")}
+
+
+def test_entries_that_wait_do_not_keep_later_ones_from_being_captured(
+    memory: Memory, hooks: Hooks, transcript: Path
+) -> None:
+    large = write(transcript.with_name("large.jsonl"), claude_line(LATER + "x" * 10_000, session="l"))
+    for number in range(1_001):
+        _left(hooks, f"0{number:05}", _entry(path=str(large)))
+        _left(hooks, f"1{number:05}", _entry() | {"version": 2})
+    hooks.tell("Stop", transcript)
+
+    drained = memory.drain(bytes_max=5_000)
+
+    assert (drained.captured, drained.left, drained.entries) == (1, 1, 1_001)
+    assert texts(memory, OLD) == [OLD]
+    assert memory.status().spool.waiting == 1_002
+    assert memory.drain().captured == 1
+
+
+def test_the_copies_of_a_transcript_that_waits_are_kept(
+    memory: Memory, hooks: Hooks, transcript: Path
+) -> None:
+    for event in ("Stop", "PreCompact", "Stop", "SessionEnd"):
+        hooks.tell(event, transcript)
+    memory.drain(bytes_max=10)
+    assert [entry.event for entry in hooks.entries] == ["stop", "pre-compact", "session-end"]
+
+
+@pytest.mark.parametrize(("tried", "aside"), [(True, 1), (False, 0)])
+def test_an_entry_is_set_aside_after_a_day_only_if_it_was_tried(
+    memory: Memory, hooks: Hooks, transcript: Path, monkeypatch: pytest.MonkeyPatch, tried: bool, aside: int
+) -> None:
+    def live(path: Path, home: Path, **how: Any) -> Looked | str:
+        raise NotRead(path, "unreadable", "Made up.")
+
+    monkeypatch.setattr(draining, "live_transcript", live)
+    _left(hooks, "0", _entry(path=str(transcript)))
+
+    drained = memory.drain(stopping=lambda: not tried)
+
+    assert (drained.set_aside, drained.left) == (aside, 1 - aside)
+
+
+def test_thousands_of_entries_are_drained_at_once_and_in_seconds(
+    memory: Memory, hooks: Hooks, tmp_path: Path
+) -> None:
+    for number in range(5_000):
+        session = f"s{number % 100}"
+        path = tmp_path / f"{session}.jsonl"
+        if number < 100:
+            write(path, claude_line(f"First {number}.", session=session))
+        _left(hooks, f"{number:05}", _entry(path=str(path)))
+    began_s = time.monotonic()
+
+    drained = memory.drain()
+
+    assert (drained.entries, drained.captured, len(drained.batches)) == (5_000, 100, 1)
+    assert time.monotonic() - began_s < 20
 
 
 def test_an_entry_of_a_later_version_waits_for_it(memory: Memory, hooks: Hooks, transcript: Path) -> None:
@@ -479,7 +669,7 @@ def _sessions(memory: Memory, hooks: Hooks, folder: Path) -> list[str]:
         for number in range(8)
     ]
     memory.ingest(paths, wait="words")
-    spool.write_offsets(hooks.home, {path: path.stat().st_size for path in paths})
+    left_captured(hooks, *paths)
     for number, path in enumerate(paths):
         add(path, claude_line(f"Second word{number}.", uuid="u-2", session=f"s{number}"))
         hooks.tell("PreCompact", path)
@@ -490,8 +680,32 @@ def _sessions(memory: Memory, hooks: Hooks, folder: Path) -> list[str]:
     return [f"Second word{number}." for number in range(8)]
 
 
+def _left(hooks: Hooks, name: str, told: dict[str, Any]) -> None:
+    """Leave an entry that holds no bytes."""
+    folder = spool.folder(hooks.home)
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}{spool.SUFFIX}").write_bytes(json.dumps(told).encode() + b"\n")
+
+
 def _entry(**transcript: Any) -> dict[str, Any]:
     return {
         "version": 1, "event": "stop", "agent": "a", "at_ns": 1, "cwd": "/", "input": "{}", "input_left_out": 0,
-        "transcripts": [{"path": "/x", "size": 1, **transcript}],
+        "transcripts": [{"path": "/x", "size": 1} | transcript],
     }  # fmt: skip
+
+
+def test_status_tells_when_a_hook_last_noted_something_also_where_all_was_captured_before(
+    memory: Memory, hooks: Hooks, transcript: Path
+) -> None:
+    captured(memory, hooks, transcript)
+    memory.catch_up()
+    assert memory.status().agents["claude-code"].last_hook is None
+    before = datetime.now(UTC)
+
+    hooks.tell("Stop", transcript)
+    drained = memory.drain()
+
+    assert (drained.entries, drained.captured) == (1, 0)
+    last_hook = memory.status().agents["claude-code"].last_hook
+    assert last_hook is not None
+    assert before <= last_hook <= datetime.now(UTC)

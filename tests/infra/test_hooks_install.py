@@ -177,6 +177,46 @@ def test_settings_that_cannot_be_merged_into_are_refused_and_left(content: str) 
     assert file.read_text("utf-8") == content
 
 
+NUMBERS = [
+    "1e400",
+    "-1E-400",
+    "12345678901234567890.123",
+    "1.0",
+    "1.50",
+    "10",
+    "-0",
+    "-0.0",
+    "0.1",
+    "1e5",
+    "9" * 5_000,
+]
+
+
+@BOTH
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_come_back_as_they_were_spelled(name: str, number: str) -> None:
+    foreign = f'{{"type": "command", "command": "say", "timeout": {number}}}'
+    file = written(name, f'{{"n": {number}, "hooks": {{"Stop": [{{"hooks": [{foreign}]}}]}}}}')
+
+    installed(name)
+    once = file.read_text("utf-8")
+    again = installed(name)
+    uninstall(CLIENTS[name], None, write=True)
+
+    assert not again.changed
+    for text in (once, file.read_text("utf-8")):
+        assert f'"n": {number},' in text
+        assert f'"timeout": {number}\n' in text
+
+
+def test_half_a_character_is_written_again_as_an_escape() -> None:
+    file = written("claude-code", '{"half": "\\ud83d", "whole": "\\ud83d\\ude00"}')
+    installed("claude-code")
+    found = json.loads(file.read_bytes().decode("utf-8"))
+    assert (found["half"], found["whole"]) == ("\ud83d", "\U0001f600")
+    assert not installed("claude-code").changed
+
+
 def test_settings_that_are_no_utf_8_or_a_folder_are_refused() -> None:
     file = written("claude-code", "")
     file.write_bytes(b'{"a": "\xff"}')

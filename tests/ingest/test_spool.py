@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronofile.domain.rejection import NotRead
-from chronofile.ingest import spool
+from chronofile.ingest import offsets, spool
 from chronofile.ingest.reading import RANGE_BYTES
+from chronofile.ingest.sighting import FileBytes, HeldBytes
 from chronofile.ingest.spool import Unusable
 from chronofile.ingest.spooled import SpooledBytes
 
@@ -102,8 +103,27 @@ def test_the_lines_of_a_copy_are_those_of_the_transcript(
         {"transcripts": [{"path": "/x", "size": 1, "copied": {"offset": 0, "spans": [[5, 1]]}}]},
         {"transcripts": [{"path": "/x", "size": 1, "copied": {"offset": 0, "spans": [["a", "b"]]}}]},
         {"transcripts": [{"path": "/x", "size": 1, "copied": {"spans": [[0, 60]]}}]},
+        {"transcripts": [{"path": "/x\ud800", "size": 1}]},
+        {"transcripts": [{"path": "/x", "size": float("inf")}]},
+        {"transcripts": [{"path": "/x", "size": 1, "copied": {"offset": 1e999, "spans": [[0, 60]]}}]},
+        {"transcripts": [{"path": "/x", "size": 1, "copied": {"offset": 0, "spans": [[0, 60.0]]}}]},
+        {
+            "transcripts": [
+                {"path": "/x", "size": 1, "copied": {"offset": 0, "spans": [[0, 60]], "left_out": -1}}
+            ]
+        },
         {"version": "1"},
+        {"version": 1e999},
         {"at_ns": "now"},
+        {"at_ns": 1e999},
+        {"at_ns": float("nan")},
+        {"at_ns": 1 << 64},
+        {"agent": "x\ud800"},
+        {"agent": "x\0y"},
+        {"agent": "What a person said."},
+        {"agent": ["a"]},
+        {"event": "e\0"},
+        {"event": "Stop it."},
     ],
 )
 def test_an_entry_that_no_hook_wrote_is_unusable(home: Path, fields: dict[str, Any]) -> None:
@@ -130,17 +150,34 @@ def test_an_entry_that_is_set_aside_has_its_reason_beside_it(home: Path) -> None
 
 def test_offsets_are_for_the_user_alone_and_replaced_at_once(home: Path, tmp_path: Path) -> None:
     paths = [tmp_path / "a.jsonl", tmp_path / "b\udcff.jsonl"]
-    spool.write_offsets(home, dict.fromkeys(paths, 5))
-    spool.write_offsets(home, {paths[0]: 1_234_567_890_123})
+    offsets.write(home, dict.fromkeys(paths, HeldBytes(b"12345")))
+    offsets.write(home, {paths[0]: HeldBytes(b"123456")})
     files = sorted((home / "captured").iterdir())
-    assert sorted(file.read_bytes() for file in files) == [b"1234567890123", b"5"]
+    assert [offsets.read(home, path) for path in (*paths, Path("/x"))] == [6, 5, 0]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert stat.S_IMODE((home / "captured").stat().st_mode) == 0o700
 
 
 def test_offsets_that_cannot_be_written_do_no_harm(home: Path) -> None:
+    offsets.write(home, {Path("/x"): FileBytes(Path("/gone.jsonl"), 5)})
+    (home / "captured").rmdir()
     (home / "captured").write_text("")
-    spool.write_offsets(home, {Path("/x"): 5})
+    offsets.write(home, {Path("/x"): HeldBytes(b"12345")})
+
+
+def test_a_transcript_of_which_much_is_new_is_told_while_it_waits(home: Path, tmp_path: Path) -> None:
+    large, small, captured = (tmp_path / f"{name}.jsonl" for name in ("large", "small", "captured"))
+    for path in (large, captured):
+        with path.open("wb") as file:
+            file.truncate(33 << 20)
+    small.write_bytes(LINE)
+    entry(home, b"", [], 0, transcripts=[{"path": str(path), "size": 1} for path in (large, small, captured)])
+    offsets.write(home, {captured: FileBytes(captured, 2 << 20)})
+
+    found = spool.standing(home)
+
+    assert found.large == (str(large),)
+    assert "large.jsonl: so much of it is new that only `chronofile watch`" in found.notes[0]
 
 
 def test_a_home_without_a_spool_has_an_empty_one(home: Path) -> None:

@@ -1,0 +1,33 @@
+"""Agents on this machine: where the user who runs us has their transcripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from chronofile.ingest import agents
+
+
+def agents_folders(wanted: str | None) -> dict[str, list[Path]]:
+    """Return the folders of this user's agents; raises BadRequest. `wanted` is as `--agents` has it."""
+    return agents.folders(
+        agents.named(wanted), os.environ, sys.platform, user_folder(), lambda path: path.exists()
+    )
+
+
+def user_folder() -> Path:
+    """Return the user's own folder: what HOME names, or else what the system's list of users says.
+
+    Whoever is in neither has none, and nothing is found below the root folder.
+    """
+    if os.name != "posix":
+        return Path.home()
+    if named := os.environ.get("HOME"):
+        return Path(named)
+    from pwd import getpwuid
+
+    try:
+        return Path(getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path("/")
