@@ -128,6 +128,15 @@ NAMED: dict[str, tuple[str, Callable[[Chance], str]]] = {
     "properties": ("spring.datasource.password={}", password),
     "xml": ("<server><password>{}</password></server>", password),
     "told": ("The password is {}, please do not share it.", password),
+    "joined name": ("PGPASSWORD={} psql -h db.internal shop", password),
+    "symbol first": ('{{"db": {{"password": "{}"}}}}', lambda c: c.choice("!$%&*[(") + password(c)),
+    "escaped": ('{{"password": "{}"}}', lambda c: "p\\u00e4" + password(c)),
+    "url token": ("git clone https://{}@git.internal/x.git", lambda c: of(c, ALNUM, 40)),
+    "curl user": ("curl -s -u admin:{} https://api.internal/", password),
+    "cookie": (
+        "Cookie: lang=en; sessionid={}; theme=dark",
+        lambda c: of(c, string.ascii_lowercase + string.digits, 32),
+    ),
     "private": ("note <private>my code is {}</private> end", lambda c: of(c, ALNUM, 12)),
 }
 

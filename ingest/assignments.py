@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from chronofile.ingest.detectors import MARK, Detector, Span
+from chronofile.ingest.literals import OTHER, unescaped
 from chronofile.ingest.names import Family, family_of
+from chronofile.ingest.values import SLUG, is_long_and_mixed, is_placeholder
 
 VALUE_CHARS_MAX = 4_096
 NAME_CHARS_MAX = 48
@@ -20,12 +22,13 @@ NAME_CHARS_MAX = 48
 
 _QUOTE: Final = r"""\\{0,8}["'`]"""
 _GAP: Final = r"[ \t]{0,8}"
+_LINE_END: Final = r"(?:\r\n?|\n)"
 _ASSIGNED: Final = re.compile(
     rf"""
     (?P<rest>[\w-]{{0,40}}+)
     (?P<close>{_QUOTE})?(?P<index>\]?)
     (?:
-      (?P<pair>{_GAP},\s{{0,20}}(?:{_QUOTE}value{_QUOTE}{_GAP}:{_GAP})?(?={_QUOTE})|[ \t]*\n[ \t-]{{0,20}}value:{_GAP})
+      (?P<pair>{_GAP},\s{{0,20}}(?:{_QUOTE}value{_QUOTE}{_GAP}:{_GAP})?(?={_QUOTE})|[ \t]*{_LINE_END}[ \t-]{{0,20}}value:{_GAP})
       |(?P<typed>{_GAP}\??:{_GAP}[A-Za-z_][\w.\[\]]{{0,30}}(?:{_GAP}\|{_GAP}[A-Za-z_]\w{{0,20}}){{0,3}}{_GAP}=(?!=){_GAP})
       |(?P<compared>{_GAP}[!=]==?{_GAP})
       |(?P<sign>{_GAP}(?:=>|:=|=|:){_GAP})
@@ -34,14 +37,14 @@ _ASSIGNED: Final = re.compile(
       |(?P<option>[ \t]{{1,4}})
     )
     (?:
-      (?P<prefix>[rbfuL@$]{{0,2}})(?P<quote>{_QUOTE})(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){{1,{VALUE_CHARS_MAX}}}+)(?P=quote)
+      (?P<prefix>[rbfuL@$]{{0,2}})(?P<quote>(?P<single>')|{_QUOTE})(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])|(?(single)(?:'"'"'|'\\'')|(?!))){{1,{VALUE_CHARS_MAX}}}+)(?P=quote)
       |(?P<bare>[^\s"'`;|<>\\&]{{4,256}}+)
     )
     """.encode(),
     re.VERBOSE,
 )  # fmt: skip
 # What has to follow a word before the whole of it is looked at: most words in most texts end here.
-_FOLLOWS: Final = rf"(?:{_QUOTE})?\]?(?:{_GAP}[:=,!>](?!{_GAP}(?:\d{{1,9}}[\s,;}})\]]|null|true|false|[(\[{{]))|{_GAP}\?:|[ \t]\S|[ \t]*\n[ \t-]*value:|\\u003)"
+_FOLLOWS: Final = rf"(?:{_QUOTE})?\]?(?:{_GAP}[:=,!>](?!{_GAP}(?:\d{{1,9}}[\s,;}})\]]|null|true|false|[(\[{{]))|{_GAP}\?:|[ \t]\S|[ \t]*{_LINE_END}[ \t-]*value:|\\u003)"
 # Each begins with a letter of it that is not too frequent.
 _STEMS: Final = (
     r"pass(?:word|wd|phrase|code|wort)?(?!e|i|_count|word_)",
@@ -77,14 +80,29 @@ _NAME_END: Final = re.compile(rb"[A-Za-z0-9_-]*\Z")
 
 
 def _judge_quoted(found: re.Match[bytes], name: bytes, before: bytes, family: Family) -> Span | None:
-    value = found["quoted"]
+    value, literal = _said(found["quoted"], found["quote"]), found["quote"].endswith(b"'")
     if found["option"] is not None and not name.startswith(b"--"):
         return None
     if found["pair"] is not None and not (found["close"] and _ARGUMENT.search(before)):
         return None
-    if found["element"] is not None or is_placeholder(value) or not _is_secret(value, family):
+    if (
+        found["element"] is not None
+        or is_placeholder(value, literal=literal)
+        or not _is_secret(value, family)
+    ):
         return None
     return Span("secret-value", *found.span("quoted"))
+
+
+def _said(quoted: bytes, quote: bytes) -> bytes:
+    """Return what a value says where characters of it are written as \\uXXXX; what is mostly so is a text and no secret."""
+    if b"\\u" not in quoted:
+        return quoted
+    said = quoted
+    # Each time that JSON is put into a string of JSON, its quotation marks get twice the backslashes and one more.
+    for _ in range(len(quote).bit_length()):
+        said = unescaped(said, 0, len(said)).text
+    return said if 2 * said.count(OTHER) <= len(said) else quoted
 
 
 def _judge_bare(
@@ -108,7 +126,7 @@ def _judge_bare(
             return None
     value = value.rstrip(b",)" if as_in_shells else b",.:)]}?!")
     plain = as_in_shells and _is_plain_secret(value, name)
-    if (plain or _is_bare_secret(value, family)) and not is_placeholder(value):
+    if (plain or _is_bare_secret(value, family)) and not is_placeholder(value, yaml=not as_in_shells):
         return Span("secret-value", start, start + len(value))
     return None
 
@@ -126,36 +144,19 @@ _END_OF_BARE: Final = re.compile(rb"[(){}\[\],&]")
 _COMMANDS: Final = (b"ENV ", b"ARG ", b"set -x ", b"set -gx ", b"set -Ux ", b"setx ")
 # Of two strings with a comma between them the first is a name only as the first argument of a call.
 _ARGUMENT: Final = re.compile(rb"""(?:\(\s{0,24}|["'](?:name|key)\\*["']\s{0,2}:\s{0,2})\\{0,8}["'`]\Z""")
-_PLACEHOLDER: Final = re.compile(
-    rb"""(?ix)
-    ^[$%<{*&\[(]|^!|^\#\{|\$\{|\{\{|\[redacted|\.\.\.|\xe2\x80\xa6|x{4}|\*{3}|^x+$|^[-_.*\#0]+$
-    |\b(?:your|my|insert|replace|enter|some|put)[-_ ]?(?:own|secret|key|token|pass|api|client|app|personal|super|real|actual|here|value|with|this|me\b)
-    |change[-_ ]?(?:me|this|it)|placeholder|redacted|example\.(?:com|org)|<[a-z][a-z _-]*>|^example|^dummy|^sample
-    |process\.env|os\.(?:environ|getenv)|getenv|secrets\.|\benv\.|^env[:(]|^file:|^vault:|^op://|^ref:|^secretref|^arn:|^null$|^none$|^nil$
-    |^undefined$|^true$|^false$|^0x[0-9a-f]{1,16}$
-    |^(?:value|password|passwd|pass|pwd|secret|token|key|apikey|api[-_]key|string|test)$|-here$|_here$
-    """
-)
-
-
-def is_placeholder(value: bytes) -> bool:
-    """Tell whether something stands for a secret instead of being one: `$TOKEN`, `<your key>`, `changeme`, `xxxx`."""
-    return _PLACEHOLDER.search(value) is not None
-
-
 _PLACE: Final = re.compile(
     rb"^(?:[a-z][a-z0-9+.-]*://|/|\.{1,2}/|~/|[A-Za-z]:\\)|^[\w./-]+\.(?:json|ya?ml|txt|pem|key|py|js|ts|md|toml|env|html|go|rs|java|rb|sh)$"
 )
 _NAME_OF_CODE: Final = re.compile(
     rb"^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+$|^[A-Z][A-Z]*_[A-Z_]*[A-Z]$"
 )
-_SLUG: Final = re.compile(rb"^[A-Za-z]+(?:[-_.:/ ](?:[A-Za-z]+|v?\d{1,3}|[A-Za-z]+\d{1,2}))+$")
 _TYPE: Final = re.compile(
     rb"(?i)^(?:u?int|float|utf|sha|md|base|oauth|rfc|iso|bytes?|str|string|char|varchar|uuid|v|hs|rs|es|ed|aes|argon|pbkdf|arg|param|tls|ssl|http|token|key|password|secret|blake|level|type|step|option|test|var|val|value|data|node|item)[-_]?\d{1,4}(?:[-_]?[a-z]{1,3})?$"
 )
 _BASE64_OF_30_BYTES: Final = re.compile(rb"(?=.*[0-9])(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+]{40}")
 _ALGORITHM: Final = re.compile(
-    rb"^(?:sha\d{1,3}|md5|blake\w{1,3})[-:]|^\$?(?:2[aby]|argon2\w{0,2}|pbkdf2)\$", re.IGNORECASE
+    rb"^(?:sha\d{1,3}|md5|blake\w{1,3})[-:]|^\$?(?:2[aby]|argon2\w{0,2}|pbkdf2)\$|^\$(?:[156y]|apr1)\$",
+    re.IGNORECASE,
 )
 
 
@@ -173,8 +174,8 @@ def _is_secret(value: bytes, family: Family) -> bool:
             return digits or symbols or (mixed and value.isalpha())
         case Family.SECRET | Family.TOKEN:
             least = 6 if family is Family.SECRET else 10
-            varied = len(value) >= least and digits and letters and not _SLUG.match(value)
-            return varied or _is_long_and_mixed(value)
+            varied = len(value) >= least and digits and letters and not SLUG.match(value)
+            return varied or is_long_and_mixed(value)
 
 
 def _is_bare_secret(value: bytes, family: Family) -> bool:
@@ -182,7 +183,7 @@ def _is_bare_secret(value: bytes, family: Family) -> bool:
     least = 16 if family is Family.TOKEN else 6 if family is Family.PASSWORD else 8
     if len(value) < least or _is_code(value) or _TYPE.match(value):
         return False
-    if _SLUG.match(value) and (family is not Family.PASSWORD or not re.search(rb"\d{2}$", value)):
+    if SLUG.match(value) and (family is not Family.PASSWORD or not re.search(rb"\d{2}$", value)):
         return False
     if not re.search(rb"\d", value) or not re.search(rb"[A-Za-z]", value):
         return False
@@ -193,8 +194,8 @@ def _is_bare_secret(value: bytes, family: Family) -> bool:
 
 def _is_plain_secret(value: bytes, name: bytes) -> bool:
     """Judge the value of NAME=value as shells have it: nearly everything there is a value."""
-    if len(value) < 4 or value == name or _is_code(value):
-        return False
+    if len(value) < 4 or value == name or name.endswith(b"_AUTH") or _is_code(value):
+        return False  # What ends in AUTH is as often a switch or a scheme.
     return not _is_harmless(value) and not re.search(rb"[(\[{]", value)
 
 
@@ -213,16 +214,6 @@ def _is_code(value: bytes) -> bool:
     )
 
 
-def _is_long_and_mixed(value: bytes) -> bool:
-    return (
-        len(value) >= 24
-        and re.fullmatch(rb"[A-Za-z0-9+/=_-]+", value) is not None
-        and re.search(rb"[a-z][A-Z]|[A-Z]{2}[a-z]", value) is not None
-        and not re.fullmatch(rb"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+", value)
-        and not _SLUG.match(value)
-    )
-
-
 _HARMLESS: Final = re.compile(
     rb"""(?ix)^(?:
     |[-+]?[\d_.,:]+(?:[smhdk]|ms|[kmg]i?b|%)?
@@ -232,10 +223,18 @@ _HARMLESS: Final = re.compile(
     )$"""
 )
 _SETTING: Final = re.compile(
-    rb"""(?mx)^[ \t]*+(?:export[ \t]++|set[ \t]++)?(?P<name>[A-Za-z_][\w.-]{0,200})[ \t]*+=[ \t]*+
-    (?:"(?P<double>(?:\\.|[^"\\]){0,65536}+)"|'(?P<single>[^']{0,65536}+)'|(?P<bare>[^\r\n]*))"""
+    rb"""(?mx)(?:^(?:\xef\xbb\xbf|\x80)?|(?<=\r))  # A byte order mark may stand first; it is \x80 where it was wider.
+    [ \t]*+(?:export[ \t]++|set[ \t]++)?[A-Za-z_][\w.-]{0,200}[ \t]*+=[ \t]*+
+    (?P<value>
+      (?:"(?P<double>(?:\\.|[^"\\]){0,65536}+)"|'(?P<single>[^']{0,65536}+)')
+      # What follows a quotation mark at once belongs to the value, as in 'one'"'"'two'.
+      (?P<more>(?![\s;,])(?:"(?:\\.|[^"\\\r\n])*+"|'[^'\r\n]*+'|\\.|[^\s"'\\])*+(?:["'\\][^\r\n]*)?)?
+      |(?P<bare>[^\r\n]*)
+    )"""
 )
-_ENV_NAME: Final = re.compile(r"(?i)(?:.*\.)?env(?:\..*)?|\.envrc|.*\.env")
+
+
+_KINDS: Final = ("double", "single", "bare")
 
 
 def _is_harmless(value: bytes) -> bool:
@@ -250,14 +249,16 @@ def is_env_file(name: str) -> bool:
 def env_values(text: bytes) -> Iterator[Span]:
     """Yield the values of a .env file but for those that are obviously harmless, placeholders and references."""
     for setting in _SETTING.finditer(text):
-        group = setting.lastgroup or "bare"
+        group = "value" if setting["more"] else next(kind for kind in _KINDS if setting[kind] is not None)
         start, end = setting.span(group)
         value = text[start:end]
         if group == "bare":
             value = re.split(rb"[ \t]+#", value, maxsplit=1)[0].rstrip()
-        if value and not _is_harmless(value) and not is_placeholder(value):
+        if value and not _is_harmless(value) and not is_placeholder(value, literal=group == "single"):
             yield Span("env-value", start, start + len(value))
 
 
-ASSIGNMENTS: Final[tuple[Detector, ...]] = tuple(map(_detector, _STEMS))
+_AUTH: Final = re.compile(f"AUTH(?<=_AUTH)(?={_FOLLOWS})".encode())
+
+ASSIGNMENTS: Final[tuple[Detector, ...]] = (*map(_detector, _STEMS), Detector(_AUTH, _AUTH, _judge))
 """What finds secrets by the names that they are given."""

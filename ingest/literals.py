@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 _LITERAL: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_COLON: Final = re.compile(rb"\s*:")
 _ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _PLAIN: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
-_OTHER: Final = b"\x80"
+OTHER: Final = b"\x80"
 """Stands for any character that is no ASCII: no pattern tells those apart."""
 
 
@@ -53,8 +54,45 @@ def unescaped(text: bytes, start: int, end: int) -> Unescaped:
     return Unescaped(b"".join(pieces), starts, origins)
 
 
+def neighbours(text: bytes) -> Iterator[list[tuple[int, int]]]:
+    """Yield the literals that stand side by side in a list of JSON, where there are two and more of them."""
+    run: list[tuple[int, int]] = []
+    for start, end in literals(text):
+        between = text[run[-1][1] + 1 : start - 1].strip() if run else b""
+        if between != b",":
+            if len(run) > 1:
+                yield run
+            run = []
+        run.append((start, end))
+        if _COLON.match(text, end + 1):
+            # A name in an object, and what stood before it is the value of another.
+            run = []
+    if len(run) > 1:
+        yield run
+
+
+def joined(text: bytes, spans: Sequence[tuple[int, int]]) -> Unescaped:
+    """Return what several literals say, each on a line of its own; what stands between them is an end of a line."""
+    pieces: list[bytes] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    length = 0
+    for number, (start, end) in enumerate(spans):
+        said = unescaped(text, start, end)
+        starts += (length + place for place in said.starts)
+        origins += said.origins
+        length += len(said.text)
+        pieces.append(said.text)
+        if number < len(spans) - 1 and not said.text.endswith((b"\n", b"\r")):
+            pieces.append(b"\n")
+            starts.append(length)
+            origins.append(end)
+            length += 1
+    return Unescaped(b"".join(pieces), starts, origins)
+
+
 def _character(escape: re.Match[bytes]) -> bytes:
     if (number := escape[1]) is not None:
         code = int(number, 16)
-        return bytes([code]) if code < 0x80 else _OTHER
+        return bytes([code]) if code < 0x80 else OTHER
     return _PLAIN.get(escape[2], escape[2])

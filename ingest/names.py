@@ -19,6 +19,12 @@ class Family(Enum):
 _PASSWORDS: Final = frozenset([
     "password", "passwd", "passphrase", "passcode", "pwd", "pass", "passwort", "psw", "userpassword",
 ])  # fmt: skip
+_ENDS_OF_PASSWORDS: Final = ("password", "passwd", "passphrase")  # PGPASSWORD, dbpassword
+# SSHPASS and SMTPPASS are passwords; these are not.
+_OTHER_PASSES: Final = frozenset([
+    "bypass", "compass", "encompass", "surpass", "trespass", "underpass", "overpass", "lowpass", "highpass",
+    "bandpass", "allpass", "multipass", "subpass", "prepass", "renderpass", "onepass", "twopass", "xpass",
+])  # fmt: skip
 _SECRETS: Final = frozenset([
     "secret", "secrets", "credential", "credentials", "clientsecret", "appsecret",
 ])  # fmt: skip
@@ -66,6 +72,8 @@ def family_of(name: bytes) -> Family | None:
     if not words:
         return None
     last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last.endswith(_ENDS_OF_PASSWORDS):
+        return Family.PASSWORD
     if last in _PASSWORDS:
         # Only in settings is "pass" a password: tests pass, and so do arguments.
         return Family.PASSWORD if last != "pass" or before or shouted else None
@@ -75,6 +83,10 @@ def family_of(name: bytes) -> Family | None:
         return Family.TOKEN if before in _KEYS_OF else None
     if last in _TOKENS:
         return None if before in _OTHER_TOKENS and not shouted else Family.TOKEN
+    if shouted and last.endswith("pass") and last not in _OTHER_PASSES:
+        return Family.PASSWORD
+    if shouted and last == "auth" and before:
+        return Family.SECRET  # REDISCLI_AUTH
     if shouted:
         # TOKEN_GITHUB, PASSWORD_OF_REDIS
         first = family_of(words[0].encode())

@@ -17,8 +17,8 @@ from typing import Final
 
 from chronofile.ingest.assignments import ASSIGNMENTS, env_values, is_env_file
 from chronofile.ingest.detectors import MARK, Span
-from chronofile.ingest.literals import literals, unescaped
-from chronofile.ingest.secrets import AUTHORIZATION, DETECTORS, RULES, private_blocks
+from chronofile.ingest.literals import joined, literals, neighbours, unescaped
+from chronofile.ingest.secrets import DETECTORS, HEADERS, PRIVATE_KEYS, RULES, private_blocks
 
 __all__ = ["RULES", "Finding", "Redacted", "findings", "redact", "redact_text"]
 
@@ -106,6 +106,10 @@ _ESCAPED: Final = (
     re.compile(rb"private\s{0,8}(?:>|\\+u003e)"),
     re.compile(rb":\\+/\\+/[^\s\"]{1,300}@"),
 )
+_LOOSE: Final = tuple(
+    dict.fromkeys((detector.loose, detector.folded) for detector in (*DETECTORS, *ASSIGNMENTS))
+)
+_ESCAPED_LINE_ENDS: Final = (b"\\n", b"\\r")
 _PRECEDENCE: Final = {rule: place for place, rule in enumerate(RULES)}
 
 
@@ -117,11 +121,16 @@ def _cuts(text: bytes, *, records: bool, name: str) -> list[_Cut]:
             for cut in _line_cuts(text, start, end, hints)
         ]
     env = is_env_file(name)
-    if not env and _begins_as_json(text.removeprefix(codecs.BOM_UTF8)) and len(text) <= DOCUMENT_BYTES_MAX:
+    if not env and _begins_as_json(_unmarked(text)) and len(text) <= DOCUMENT_BYTES_MAX:
         # A document of JSON is searched as one record: so it is sure to stay valid.
         hints = _hints(text)
         return _line_cuts(text, 0, len(text), hints) if hints else []
     return _merged(_plain_cuts(text, 0, len(text), env=env))
+
+
+def _unmarked(text: bytes) -> bytes:
+    """Return a text without its byte order mark, which is one \\x80 where it was wider."""
+    return text.removeprefix(codecs.BOM_UTF8).removeprefix(b"\x80")
 
 
 def _begins_as_json(text: bytes) -> bool:
@@ -132,8 +141,8 @@ def _hints(text: bytes) -> list[int]:
     """Return where something stands that may be a secret once the escapes of JSON are resolved."""
     lowered = text.lower()
     found: list[int] = []
-    for detector in (*DETECTORS, *ASSIGNMENTS):
-        found += [match.start() for match in detector.loose.finditer(lowered if detector.folded else text)]
+    for loose, is_folded in _LOOSE:
+        found += [match.start() for match in loose.finditer(lowered if is_folded else text)]
     for hint in _ESCAPED:
         found += [match.start() for match in hint.finditer(lowered)]
     return sorted(found)
@@ -153,7 +162,7 @@ def _lines(text: bytes, hints: list[int]) -> Iterator[tuple[int, int, list[int]]
 def _line_cuts(text: bytes, start: int, end: int, hints: list[int]) -> list[_Cut]:
     """Search a record; what is no JSON is searched as plain text."""
     line = text[start:end]
-    if not _is_json(line.removeprefix(codecs.BOM_UTF8)):
+    if not _is_json(_unmarked(line)):
         return _merged(_plain_cuts(text, start, end))
     return _merged(_moved(cut, lambda offset: start + offset) for cut in _record_cuts(line, hints, depth=0))
 
@@ -179,10 +188,12 @@ def _record_cuts(record: bytes, hints: list[int], depth: int) -> Iterator[_Cut]:
         for span in detector.spans(record, lowered):
             if _is_string(record, span):
                 yield _Cut(span.rule, span.start, span.end)
-    for span in AUTHORIZATION.spans(record, lowered):
-        # The name and the scheme may be two strings; with an escape between them they are within one, and come below.
-        if b"\\" not in record[lowered.rfind(b"authorization", 0, span.start) : span.end]:
-            yield _Cut(span.rule, span.start, span.end)
+    for name, header in HEADERS.items():
+        for span in header.spans(record, lowered):
+            # The name and the value may be two strings; with an escape between them they are within one, and come below.
+            if b"\\" not in record[lowered.rfind(name.encode(), 0, span.start) : span.end]:
+                yield _Cut(span.rule, span.start, span.end)
+    yield from _spread_cuts(record, lowered)
     for start, end in literals(record):
         if bisect_left(hints, start) == bisect_left(hints, end):
             continue
@@ -193,6 +204,29 @@ def _record_cuts(record: bytes, hints: list[int], depth: int) -> Iterator[_Cut]:
             inner = _plain_cuts(said.text, 0, len(said.text))
         for cut in inner:
             yield _moved(cut, said.origin)
+
+
+# What may be spread over several strings of one list, as lines of a notebook or of a diff are.
+_SPREADING: Final = (b"-----begin ", b"private-lines:", b"<private", b"u003cprivate")
+
+
+def _spread_cuts(record: bytes, lowered: bytes) -> Iterator[_Cut]:
+    """Yield private keys and private blocks that are spread over neighbouring strings of a list."""
+    if not any(one in lowered for one in _SPREADING):
+        return
+    for strings in neighbours(record):
+        part = lowered[strings[0][0] : strings[-1][1]]
+        if not any(one in part for one in _SPREADING):
+            continue
+        said = joined(record, strings)
+        folded = said.text.lower()
+        spans = [span for keys in PRIVATE_KEYS for span in keys.spans(said.text, folded)]
+        # Only where strings are lines of one text does what nothing closes go on in the next one.
+        lines = all(record.endswith(_ESCAPED_LINE_ENDS, start, end) for start, end in strings[:-1])
+        spans += private_blocks(said.text, folded, closed_only=not lines)
+        for span in spans:
+            # The bounds of strings are ends of lines in what is joined, so they stay.
+            yield _moved(_cut(said.text, span), said.origin)
 
 
 def _spans(text: bytes) -> Iterator[Span]:
@@ -231,9 +265,20 @@ def _merged(cuts: Iterable[_Cut]) -> list[_Cut]:
         elif cut.end > merged[-1].end or not set(cut.line_ends) <= set(merged[-1].line_ends):
             last = merged[-1]
             longer = cut if cut.end - cut.start > last.end - last.start else last
-            line_ends = tuple(sorted({*last.line_ends, *cut.line_ends}))
+            line_ends = _united((*last.line_ends, *cut.line_ends))
             merged[-1] = _Cut(longer.rule, last.start, max(last.end, cut.end), line_ends)
     return merged
+
+
+def _united(line_ends: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return line ends in order, without overlaps: one at the end of a string goes on to the next string of its list."""
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(line_ends):
+        if united and start < united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return tuple(united)
 
 
 # How wide a character of ASCII is, and where in it the byte that tells it stands.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from chronofile.ingest.detectors import FILLING, MARK, Detector, Span, compiled, edge, folded, plain
 from chronofile.ingest.tokens import token_detectors
+from chronofile.ingest.values import is_placeholder, is_random, is_reference
 
 RULES: Final[dict[str, str]] = {
     "private-key": "The body of a private key in PEM, OpenSSH, PGP or PuTTY form, also where its end is cut off.",
@@ -32,8 +34,8 @@ RULES: Final[dict[str, str]] = {
     "discord-token": "Discord bot tokens and webhooks.",
     "service-token": "Other services with tokens of a form of their own: Docker, Linear, Notion, Shopify, Grafana and so on.",
     "jwt": "JSON web tokens.",
-    "authorization": "What follows Authorization: Bearer, Basic, Token and the like.",
-    "url-password": "The password in user:password@host; user and host stay.",
+    "authorization": "What follows Authorization: Bearer, Basic, Token and the like, curl's -u user:, and the values of cookies that look like secrets.",
+    "url-password": "The password in user:password@host, where user and host stay, and a token that stands alone before the @.",
     "env-value": "Values in .env files, but for numbers, switches and local addresses.",
     "secret-value": "A value whose name says that it is a password, a secret, a token or a key.",
     "private-block": "What stands between private tags, or after one that nothing closes.",
@@ -42,15 +44,20 @@ RULES: Final[dict[str, str]] = {
 
 
 # What stands between the lines of a key: line ends and their escapes, quotes, marks of quotations and diffs, line numbers.
-_BETWEEN = r"""(?:\\+[nrt]|[\s>|"',;]|(?<=\n)[+-](?!-)|(?<=[\n ])\d{1,6}(?=[\t:|\x80-\xff])|[\x80-\xff]|:)"""
+_BETWEEN = (
+    r"""(?:\\+[nrt]|[\s>|"',;]|(?<=[\n\r"'])[+-](?!-)|(?<=[\n ])\d{1,6}(?=[\t:|\x80-\xff])|[\x80-\xff]|:)"""
+)
 _KEY_LINE = r"[A-Za-z0-9+/=]{16,}+"
-_KEY_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ?[^\n\\]{0,120}"
+_KEY_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ?[^\r\n\\]{0,120}"
 _KEY_BODY = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rf"{_BETWEEN}*+(?P<s>(?:{_KEY_HEADER}{_BETWEEN}++){{0,6}}+{_KEY_LINE}(?:{_BETWEEN}++{_KEY_LINE})*+"
-    rf"(?:(?:{_BETWEEN}*+(?:[A-Za-z0-9+/=]{{1,76}}+)){{0,3}}+(?={_BETWEEN}*+-----END))?)"
+    rf"(?:(?:{_BETWEEN}*+(?!\+-)[A-Za-z0-9+/=]{{1,76}}+){{0,3}}+(?={_BETWEEN}*+[+-]?-----END))?)"
 )
-_ADDRESS = r"""[^\s/:@"'`<>\\()]{0,100}:(?P<s>[^\s/"'`<>\\]{1,256})@(?=[A-Za-z0-9\[$_{])"""
+_ADDRESS = (
+    r"""(?:[^\s/:@"'`<>\\()]{0,100}:(?P<s>[^\s/"'`<>\\]{1,256})|(?P<token>[\w.~%+=-]{20,256}+))"""
+    r"@(?=[A-Za-z0-9\[$_{])"
+)
 _CREDENTIAL = r"[A-Za-z0-9._~+/=:-]"
 _SCHEME = r"(?:bearer|basic|token|apikey|api-key|bot|negotiate|digest|key)"
 _BLANK = r"(?:[ \t]|\\+t)"
@@ -68,14 +75,27 @@ _OTHER_AUTHORIZATION = re.compile(rb"(?i)(?:(?<!\\)[a-z]|::)authorization\Z")
 _PASSWORD_WORDS = frozenset(
     b"pass password passwd pwd pw secret token your_password yourpassword mypassword pat key".split()
 )
+_COMMAND_CHARS_MAX = 500
+_TOKEN_CHARS_MIN = 20
+_COOKIE_CHARS_MIN = 12
+_USER = r"""(?:\\*["'])?[^\s:"'`\\]{1,100}:(?P<s>[^\s"'`\\]{4,256}+)"""
+_CURL = re.compile(rb"curl(?:\.exe)?\b(?:[^\n]|(?<=\\)\n|(?<=\\\r)\n)*+\Z")
+_COOKIES = (
+    rf"""{_OPENING}[:=]{_BLANK}{{0,4}}[fbr]?(?:\\*["'`])?(?P<s>[\w.-]{{1,100}}=[^\r\n"'`\\]{{8,4096}}+)"""
+)
+_COOKIE = re.compile(rb"(?P<name>[\w.-]{1,100}+)=(?P<value>[^;\s]{0,4096}+)")
+_ATTRIBUTES = frozenset(b"expires max-age domain path samesite".split())
 _PRIVATE_TAG = re.compile(rb"<(/?)private\s{0,8}>")
+_LINE_END = re.compile(rb"[\r\n]")
 _QUOTES = b"`\"'"
 
 
 def _judge_address(text: bytes, match: re.Match[bytes]) -> Span | None:
+    if match["token"] is not None:
+        alone = is_random(match["token"], _TOKEN_CHARS_MIN) and not text.startswith(b"sha", match.end())
+        return Span("url-password", *match.span("token")) if alone else None
     value = match["s"]
-    lowered = value.lower()
-    if lowered in _PASSWORD_WORDS or value[:1] in b"$%{<[*" or FILLING.issuperset(value) or b"${" in value:
+    if value.lower() in _PASSWORD_WORDS or FILLING.issuperset(value) or is_reference(value):
         return None
     # http://host:8080,mail@host is a port and an address, not a password.
     return None if re.match(rb"\d{1,5}[,;?#)&]", value) else Span("url-password", *match.span("s"))
@@ -91,6 +111,25 @@ def _judge_authorization(text: bytes, match: re.Match[bytes]) -> Span | None:
     return Span("authorization", start, start + len(value))
 
 
+def _judge_user(text: bytes, match: re.Match[bytes]) -> Span | None:
+    value = match["s"]
+    if not _CURL.search(text, max(0, match.start() - _COMMAND_CHARS_MAX), match.start()):
+        return None
+    if value.lower() in _PASSWORD_WORDS or value.isdigit() or is_placeholder(value):
+        return None
+    return Span("authorization", *match.span("s"))
+
+
+def _judge_cookies(text: bytes, match: re.Match[bytes]) -> Span | None:
+    """Return the span from the first to the last value that looks like a credential."""
+    found = [
+        one.span("value")
+        for one in _COOKIE.finditer(text, *match.span("s"))
+        if one["name"].lower() not in _ATTRIBUTES and is_random(one["value"], _COOKIE_CHARS_MIN)
+    ]
+    return Span("authorization", found[0][0], found[-1][1]) if found else None
+
+
 def _looks_random(value: bytes) -> bool:
     """Tell a credential from a word or a name in code: digits among letters, or upper case within lower case."""
     if len(value) < 8 or re.fullmatch(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", value):
@@ -104,33 +143,56 @@ def _judge_secret_beside_id(text: bytes, match: re.Match[bytes]) -> Span | None:
     return Span("aws-key", *match.span("s"))
 
 
-def private_blocks(text: bytes, lowered: bytes) -> Iterator[Span]:
+def private_blocks(text: bytes, lowered: bytes, *, closed_only: bool = False) -> Iterator[Span]:
     """Yield what stands between private tags, which may be nested.
 
     Unclosed, it goes to the end of the text where the tag begins a line, else to the end of its line: a text
-    that only speaks of the tag is not lost.
+    that only speaks of the tag is not lost. `closed_only` leaves out the unclosed ones.
     """
-    begin = 0
-    while (unclosed := (yield from _closed_blocks(text, lowered, begin))) is not None:
-        is_alone = not text[text.rfind(b"\n", 0, unclosed.start()) + 1 : unclosed.start()].strip()
-        end = -1 if is_alone else text.find(b"\n", unclosed.end())
-        begin = len(text) if end < 0 else end
-        yield from _block(text, unclosed.end(), begin)
+    tags = list(_PRIVATE_TAG.finditer(lowered))
+    closings = _closings(tags)
+    place, begin = 0, 0
+    while place < len(tags):
+        tag, closing = tags[place], closings.get(place)
+        place += 1
+        if tag[1] or tag.start() < begin or _is_quoted(text, tag):
+            continue
+        if closing is not None:
+            yield from _block(text, tag.end(), tags[closing].start())
+            place = closing + 1
+        elif not closed_only:
+            begin = _end_of_unclosed(text, tag)
+            yield from _block(text, tag.end(), begin)
 
 
-def _closed_blocks(text: bytes, lowered: bytes, begin: int) -> Generator[Span, None, re.Match[bytes] | None]:
-    """Yield the blocks that are closed; the value is the opening tag of one that is not."""
-    depth, opening = 0, None
-    for tag in _PRIVATE_TAG.finditer(lowered, begin):
-        if tag[1]:
-            depth = max(0, depth - 1)
-            if depth == 0 and opening:
-                yield from _block(text, opening.end(), tag.start())
-                opening = None
-        elif depth or not _is_quoted(text, tag):
-            opening = opening or tag
-            depth += 1
-    return opening
+def _closings(tags: list[re.Match[bytes]]) -> dict[int, int]:
+    """Return the places of the closing tags by those of their opening tags. Within a block a quoted tag opens one too."""
+    closings: dict[int, int] = {}
+    unclosed: list[int] = []
+    for place, tag in enumerate(tags):
+        if not tag[1]:
+            unclosed.append(place)
+        elif unclosed:
+            closings[unclosed.pop()] = place
+    return closings
+
+
+def _end_of_unclosed(text: bytes, tag: re.Match[bytes]) -> int:
+    if _begins_line(text, tag.start()):
+        return len(text)
+    end = _LINE_END.search(text, tag.end())
+    return end.start() if end else len(text)
+
+
+def _begins_line(text: bytes, place: int) -> bool:
+    """Tell whether nothing but blanks stands before a place in its line; a byte order mark may begin the text."""
+    while place and text[place - 1] in b" \t":
+        place -= 1
+    return (
+        place == 0
+        or text[place - 1] in b"\r\n"
+        or (place <= 3 and text[:place] in (codecs.BOM_UTF8, b"\x80"))
+    )
 
 
 def _is_quoted(text: bytes, tag: re.Match[bytes]) -> bool:
@@ -151,17 +213,25 @@ _AWS_SECRET = r"[A-Z0-9]{16}[\s,:;|\"'\\nt]{1,12}(?P<s>[A-Za-z0-9/+]{40})(?![A-Z
 _AWS_EDGE = edge("AKIA").replace("AKIA", "....")
 _AWS_ID = r"(?:(?<=AKIA)|(?<=ASIA)|(?<=ABIA))"
 
-AUTHORIZATION: Final = folded("authorization", _HEADER, _judge_authorization)
+HEADERS: Final[dict[str, Detector]] = {
+    "authorization": folded("authorization", _HEADER, _judge_authorization),
+    "cookie": folded("cookie", _COOKIES, _judge_cookies),
+}
+"""What finds secrets in the values of headers, by the header's name in lower case."""
+PRIVATE_KEYS: Final[tuple[Detector, ...]] = (
+    plain("private-key", "-----BEGIN ", _KEY_BODY.removeprefix("-----BEGIN "), bound=False, hint="-----BEGIN [A-Z0-9 ]{0,60}KEY"),
+    plain("private-key", "Private-Lines:", r"[ \t]{0,4}\d{1,4}(?P<s>(?:(?:\r\n?|\n)[A-Za-z0-9+/=]{8,}+)++)", bound=False, hint="Private-Lines:"),
+)  # fmt: skip
+"""What finds private keys, which are the only secrets of several lines but for private blocks."""
 DETECTORS: Final[tuple[Detector, ...]] = (
     *token_detectors(),
-    plain("private-key", "-----BEGIN ", _KEY_BODY.removeprefix("-----BEGIN "), bound=False, hint="-----BEGIN [A-Z0-9 ]{0,60}KEY"),
-    plain("private-key", "Private-Lines:", r"[ \t]{0,4}\d{1,4}(?P<s>(?:\r?\n[A-Za-z0-9+/=]{8,}+)++)", bound=False, hint="Private-Lines:"),
+    *PRIVATE_KEYS,
     Detector(
         compiled(rf"IA{_AWS_ID}[A-Z0-9]{{16}}"),
         compiled(rf"IA{_AWS_ID}{_AWS_EDGE}[A-Z0-9]{{16}}(?![A-Za-z0-9])"),
         lambda text, match: Span("aws-key", match.start() - 2, match.end()),
     ),
-    Detector(compiled(f"IA{_AWS_ID}{_AWS_SECRET}"), compiled(f"IA{_AWS_ID}{_AWS_SECRET}"), _judge_secret_beside_id),
+    Detector(compiled(rf"IA{_AWS_ID}[A-Z0-9]{{16}}"), compiled(f"IA{_AWS_ID}{_AWS_SECRET}"), _judge_secret_beside_id),
     plain("azure-key", "Key=", r"(?:(?<=AccountKey=)|(?<=SharedAccessKey=))(?P<s>[A-Za-z0-9+/]{40,}={0,2})", bound=False, hint="Key(?:(?<=AccountKey)|(?<=AccessKey))"),
     plain("azure-key", "sig=", r"(?P<s>[A-Za-z0-9+/%]{40,}={0,2})"),
     plain("azure-key", "8Q~", r"(?<=[A-Za-z0-9_.~-]{3}8Q~)[A-Za-z0-9_.~-]{31,34}", bound=False, lead=3),
@@ -173,7 +243,12 @@ DETECTORS: Final[tuple[Detector, ...]] = (
     plain("sendgrid-key", "-us", r"(?<=[0-9a-f]{32}-us)\d{1,2}(?![A-Za-z0-9])", bound=False, lead=32),
     plain("jwt", "eyJ", r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)*+", hint=r"J(?<=eyJ)[A-Za-z0-9_-]{8}"),
     Detector(compiled("://" + _ADDRESS), compiled("://" + _ADDRESS), _judge_address),
-    AUTHORIZATION,
+    *HEADERS.values(),
+    Detector(
+        compiled(rf"-u(?:ser)?(?:[ \t=]{{1,4}}|(?<=[\snt]-u)){_USER}"),
+        compiled(rf"-u(?:(?<=\s-u)[ \t]{{0,4}}|(?<=\s--u)ser[ \t=]{{1,4}}){_USER}"),
+        _judge_user,
+    ),
     folded("bearer", rf"{_BLANK}{{1,4}}(?P<s>{_CREDENTIAL}{{16,}}+)(?![(\[])", _judge_authorization),
 )  # fmt: skip
 """What finds secrets by their form; private blocks are found by `private_blocks`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from chronofile.ingest.detectors import FILLING, Detector, Judge, Span, compiled, edge, plain
@@ -121,8 +122,12 @@ def token_detectors() -> Iterator[Detector]:
             loose, exact = f"{loose}|{_DISCORD}", f"{exact}|{_DISCORD}"
         first = re.escape(joint) + gate
         yield Detector(compiled(f"{first}(?:{loose})"), compiled(f"{first}(?:{exact})"), _token_judge(tokens))
+    # Those apart share their loose pattern, so that they take one pass together where loose ones are searched.
+    together = compiled("_(?:" + "|".join(f"(?<={prefix})" for prefix in _APART) + r")[A-Za-z0-9+/=_-]{20}")
     for prefix, rule, tail in _TOKENS:
-        if prefix[-1] not in _JOINTS or prefix in _APART:
+        if prefix in _APART:
+            yield replace(plain(rule, prefix, tail), loose=together)
+        elif prefix[-1] not in _JOINTS:
             yield plain(rule, prefix, tail)
 
 

@@ -95,6 +95,30 @@ def test_a_token_goes_wherever_it_stands(rule: str, secret: str) -> None:
         ("redis://:{}@cache:6379/0", "hunter2"),
         ("https://me:{}@git.internal/x.git", "p@ss:w0rd"),
         ("AccountName=x;Account" + "Key={};EndpointSuffix=y", "aB3/" * 21 + "aB=="),
+        ('{{"password": "{}"}}', "!Qaz2wsx" + "3Edc"),
+        ('password: "{}"\n', "$ecret9" + "Pass"),
+        ("ROOT_PASS='{}'", "$ecret9" + "Pass"),
+        ("MAIL_PASSWORD={}\n", "%tgbNHY" + "67uj"),
+        ('{{"password": "{}"}}', "[Qaz2wsx" + "3Edc"),
+        ('{{"password": "{}"}}', r"p\u00e455w\u00f6" + "rd!9x"),
+        ('{{\\"password\\": \\"{}\\"}}', r"p\\u00e455w\\u00f6" + "rd!9x"),
+        ("PGPASSWORD={} psql shop", "s3cretpw" + "99"),
+        ("DBPASSWORD={}", "s3cretpw" + "99"),
+        ("SMTPPASS={}\n", "s3cretpw" + "99"),
+        ("SSHPASS={} sshpass -e ssh host", "s3cretpw" + "99"),
+        ("MYPASSWORD: {}\n", "s3cretpw" + "99"),
+        ("REDISCLI_AUTH={} redis-cli", "s3cretpw" + "99"),
+        ('dbpassword="{}"', "s3cretpw"),
+        ("DB_PASSWORD='{}' make", "abc'\"'\"'rest9"),
+        ("- name: DB_PASSWORD\r\n  value: {}\r\n", "hunter2"),
+        ("postgres://app:{}@db/x", "$ecret9" + "Pass"),
+        ("postgres://app:{}@db/x", "%21Qaz2" + "wsx"),
+        ("git clone https://{}@git.internal/x.git", "a1B2c3D4e5" * 4),
+        ("curl -s -u admin:{} https://api.internal/", "s3cretpw"),
+        ('curl \\\n  --user "admin:{}" https://api.internal/', "s3cretpw"),
+        ("Cookie: theme=dark; sessionid={}; lang=en", "a1b2c3d4e5f6g7h8"),
+        ("Set-Cookie: sid={}; Path=/; Max-Age=3600", "a1b2c3d4e5f6g7h8"),
+        ('{{"headers": {{"Cookie": "sid={}; lang=en"}}}}', "a1b2c3d4e5f6g7h8"),
         ("https://hooks.slack.com/serv" + "ices/{}", "T0A1B2C3D/B0A1B2C3D/a1B2c3D4e5F6g7H8i9J0k1L2"),
     ],
 )  # fmt: skip
@@ -118,6 +142,28 @@ def test_what_its_name_or_its_place_gives_away_goes_and_the_rest_stays(text: str
         "PASSWORD=$PASSWORD",
         "PASSWORD=${PASSWORD:-x}",
         "secret=<your secret>",
+        'PASSWORD="$password"',
+        'PASSWORD="$DB_PASSWORD2"',
+        'PASSWORD="$(cat /run/secrets/db1)"',
+        "PASSWORD=%DB_PASSWORD1%",
+        'password: "{{ vault_password1 }}"',
+        "password: '${DB_PASSWORD1}'",
+        "password: *shared_password1",
+        "password: !vault |",
+        "password: !Ref DbPassword1",
+        "password: '<%= ENV[1] %>'",
+        'password = "%s%s"',
+        r'"password": "\u5bc6\u7801\u9519\u8bef1"',
+        "BYPASS=abc12345",
+        "USE_AUTH=basic",
+        "docker run -u 1000:10001 image",
+        "curl -u user:password https://api.internal/",
+        "curl -u $NAME:$PASSWORD https://api.internal/",
+        "Cookie: theme=dark; lang=en-GB",
+        "https://john.smithson1985.berlin@host.internal/",
+        "postgres://app:$PASSWORD@host/",
+        "postgres://app:{password}@host/",
+        "postgres://app:%s@host/",
         'api_key = "..."',
         "api_key = 'xxxxxxxxxxxxxxxx'",
         'api_key="YOUR_API_KEY_HERE_123"',
@@ -203,6 +249,111 @@ def test_of_an_env_file_nearly_every_value_goes() -> None:
 
     assert expected == redacted(text, name=".env.local")
     assert expected == redacted(expected, name=".env.local")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *('"!Qaz2"', "'$ecret9'", "%tgb6", "&ujm7", "*ikl8", "[a1b2", "{a1b2"),
+        *("'abc'\"'\"'rest'", "'abc'\\''rest'", '"abc"rest', "'abc\"rest"),
+    ],
+)
+def test_of_an_env_file_a_value_goes_whole_whatever_it_begins_with(value: str) -> None:
+    left = redacted(f"A=1\nX={value} # why\nB=2\n", name=".env")
+    quote = value[0] if value[0] == value[-1] and value.count(value[0]) == 2 else ""
+
+    assert left == f"A=1\nX={quote}[redacted: env-value]{quote} # why\nB=2\n"
+
+
+@pytest.mark.parametrize("value", ["${A1}", "$A1", "'${A1}'", "%A1%", "<your a1>", "{{ a1 }}", "$(cat a1)"])
+def test_of_an_env_file_references_stay(value: str) -> None:
+    assert redacted(f"X={value}\n", name=".env") == f"X={value}\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("line_end", ["", "\n", "\r", "\r\n"])
+def test_a_byte_order_mark_and_any_end_of_line_hide_nothing_of_an_env_file(
+    encoding: str, line_end: str
+) -> None:
+    lines = ("FIRST={}", "SECOND={}") if line_end else ("ONLY={}",)
+    text = "".join(line + line_end for line in lines)
+    content = text.replace("{}", "some words").encode(encoding)
+
+    left = redact(content, encoding=encoding, records=False, name=".env").content
+
+    assert left == text.replace("{}", "[redacted: env-value]").encode(encoding)
+
+
+def test_a_document_with_a_byte_order_mark_is_searched_as_json() -> None:
+    document = json.dumps({"private": [f"{BEGIN}\n", *(f"{line}\n" for line in BODY.split("\n"))]})
+    content = document.encode("utf-16")
+
+    left = redact(content, encoding="utf-16", records=False).content.decode("utf-16")
+
+    assert json.loads(left)["private"] == [f"{BEGIN}\n", "[redacted: private-key]\n", "\n", "\n"]
+
+
+KEY_LINES = [BEGIN, *BODY.split("\n"), END]
+
+
+@pytest.mark.parametrize("lead", ["", "+", "-", " 12\t"])
+@pytest.mark.parametrize("line_end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_private_key_whose_lines_are_strings_of_one_list_goes(
+    lead: str, line_end: str, nested: bool
+) -> None:
+    lines = [lead + line + line_end for line in KEY_LINES]
+    value: object = {"path": "a", "lines": [1, "before", *lines, "after"], "end": "z"}
+    line = json.dumps({"output": json.dumps(value)} if nested else value)
+
+    result = redact(line.encode(), encoding="utf-8", records=True)
+    left = json.loads(json.loads(result.content)["output"]) if nested else json.loads(result.content)
+
+    assert result.counts == {"private-key": 1}
+    assert left["lines"] == [
+        *(1, "before", lines[0], f"{lead}[redacted: private-key]{line_end}"),
+        *(line_end, line_end, lines[-1], "after"),
+    ]
+    assert (left["path"], left["end"]) == ("a", "z")
+
+
+@pytest.mark.parametrize(
+    ("strings", "expected"),
+    [
+        (
+            ["a <private>one", "two", "x</private> b", "c"],
+            ["a <private>[redacted: private-block]", "", "</private> b", "c"],
+        ),
+        (
+            ["<private>one\n", "two\n", "</private>\n", "c\n"],
+            ["<private>[redacted: private-block]\n", "\n", "</private>\n", "c\n"],
+        ),
+        (["a\n", "<private>\n", "b\n", "c"], ["a\n", "<private>[redacted: private-block]\n", "\n", ""]),
+        (["<private>", "b", "c"], ["<private>", "b", "c"]),
+    ],
+)
+def test_a_private_block_spread_over_strings_of_one_list_goes(
+    strings: list[str], expected: list[str]
+) -> None:
+    line = json.dumps({"kind": "code", "source": strings, "end": "</private>"})
+
+    left = json.loads(redact(line.encode(), encoding="utf-8", records=True).content)
+
+    assert left == {"kind": "code", "source": expected, "end": "</private>"}
+
+
+def test_strings_of_an_object_are_not_joined() -> None:
+    line = json.dumps({"a": "x <private>", "b": "kept", "c": "</private>"})
+
+    assert redact(line.encode(), encoding="utf-8", records=True).counts == {}
+
+
+def test_an_unclosed_tag_begins_a_line_also_behind_a_byte_order_mark_or_a_line_end_of_cr() -> None:
+    mark = "[redacted: private-block]"
+
+    assert redacted("\ufeff<private>\na\nb") == f"\ufeff<private>{mark}\n\n"
+    assert redacted("a\r<private>b\rc\nd") == f"a\r<private>{mark}\r\n"
+    assert redacted("a <private>b\rc") == f"a <private>{mark}\rc"
 
 
 def test_in_records_strings_are_searched_as_what_they_say() -> None:
@@ -356,7 +507,11 @@ def test_redacting_the_redacted_changes_nothing(text: str) -> None:
 @settings(deadline=None, max_examples=300)
 @given(
     st.recursive(
-        TEXTS, lambda inner: st.dictionaries(TEXTS, inner, max_size=3) | inner.map(json.dumps), max_leaves=4
+        TEXTS,
+        lambda inner: (
+            st.dictionaries(TEXTS, inner, max_size=3) | st.lists(inner, max_size=4) | inner.map(json.dumps)
+        ),
+        max_leaves=6,
     )
 )
 def test_a_record_stays_a_record(value: object) -> None:
@@ -383,8 +538,13 @@ def test_a_record_stays_a_record(value: object) -> None:
         "0meyJ",
         "sk-",
         "<private>",
+        "a <private> b\n",
+        "a <private> '<private>' </private>\n",
         '"',
         "api_key, ",
+        "cookie: a=",
+        "curl -u a:",
+        "DB_PASSWORD='a'\"'\"'",
     ],
 )
 def test_no_text_takes_long(unit: str) -> None:
@@ -392,6 +552,16 @@ def test_no_text_takes_long(unit: str) -> None:
 
     begun = time.process_time()
     for records in (False, True):
-        redact(content, encoding="utf-8", records=records)
+        redact(content, encoding="utf-8", records=records, name=".env")
 
     assert time.process_time() - begun < 15
+
+
+def test_the_time_for_tags_that_nothing_closes_grows_with_the_text_only() -> None:
+    def took(lines: int) -> float:
+        content = b"a <private> b\n" * lines
+        begun = time.process_time()
+        redact(content, encoding="utf-8", records=False)
+        return time.process_time() - begun
+
+    assert took(80_000) < 30 * took(8_000)
