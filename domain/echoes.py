@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal
 
+from chronofile.domain.erasure import MARK
 from chronofile.domain.identity import digest, storable
 from chronofile.domain.turns import PART_SEPARATOR, Part, Turn
 
@@ -20,6 +21,8 @@ CHECKED_TIMES_MAX = 64
 """How often the length of a text is hashed at most to find the echoes in it; what is left is no echo."""
 LABEL_CHARS_MAX = 8_000
 _HASH_BYTES = 8
+_LEFT_OUT = (MARK, "[redacted: ")
+"""What stands where something was taken out of a fence after it was made; its hash fits no more."""
 
 _MARK = r"chronofile (quotation|answer|context) ([0-9a-f]{16})"
 # Inside JSON a line break is a backslash and an n, and inside JSON inside JSON two backslashes and an n.
@@ -30,8 +33,9 @@ _WRAPPING = re.compile(
     r'(?:[\s\[\]{},:"\\]|\b(?:type|text|content|isError|is_error|annotations|_meta|result|output|true|false|null)\b)*'
 )
 
-_ANSWER_FIELDS = frozenset({"query", "scopes", "matched", "degraded", "took_ms", "hits"})
-_CONTEXT_FIELDS = frozenset({"hit", "before", "after"})
+ANSWER_FIELDS = frozenset({"query", "scopes", "matched", "degraded", "took_ms", "hits"})
+CONTEXT_FIELDS = frozenset({"hit", "before", "after"})
+"""The fields by which our answers as JSON are known: to a search, and to a passage."""
 _WRAPPING_FIELDS = ("structuredContent", "structured_content", "result", "output", "content", "text")
 _HINTS = ("took_ms", "before")
 _CUT_ANSWER = re.compile(r'\s*\{\s*"query"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*"scopes"\s*:\s*\[')
@@ -40,8 +44,14 @@ _CUT_CONTEXT = re.compile(r'\s*\{\s*"hit"\s*:\s*\{\s*"id"\s*:\s*"[0-9a-f]{32}"')
 
 def fence(text: str, mark: Mark = "quotation") -> str:
     """Return a text between two marks that name its own hash, so that no text can end its own fence."""
-    named = f"chronofile {mark} {_hash(mark, text)}"
+    named = f"chronofile {mark} {fence_name(text, mark)}"
     return f"<<<{named}\n{text}\n{named}>>>"
+
+
+def fence_name(text: str, mark: str = "quotation") -> str:
+    """Return the hash that the marks around a text name."""
+    # What no client takes is replaced on the way to it, see `storable`, and must not change the hash.
+    return digest(mark, storable(text), size=_HASH_BYTES)
 
 
 def turn_echoes(turn: Turn) -> tuple[Span, ...]:
@@ -66,7 +76,8 @@ def turn_echoes(turn: Turn) -> tuple[Span, ...]:
 def echoes(text: str, *, may_be_cut: bool = False) -> tuple[Span, ...]:
     """Return the spans of the fences in a text, in order, each with the labels above it.
 
-    The hash in a mark is checked, so a fence around anything but what Chronofile fenced counts for nothing.
+    The hash in a mark is checked, so a fence around anything but what Chronofile fenced counts for nothing. It is not
+    checked where something was erased or redacted inside, since the text that it was of is gone.
     Where the text `may_be_cut`, as the result of a tool may be, a fence without an end reaches to its end.
     Line breaks may be those of JSON, up to three times over.
     """
@@ -89,11 +100,37 @@ def echoes(text: str, *, may_be_cut: bool = False) -> tuple[Span, ...]:
             # A text cannot hold its own hash, so an end belongs to the last such opening before it.
             last = openings[name][bisect_right(openings[name], end) - 1]
             budget -= end - opening.end()
-            if last != opening.start() or budget < 0 or not _is_intact(opening, text[opening.end() : end]):
+            if last != opening.start() or budget < 0 or not _is_ours(opening, text[opening.end() : end]):
                 continue
             after = end + len(f"chronofile {name[0]} {name[1]}>>>")
         found.append((_with_labels(text, opening), after))
     return tuple(found)
+
+
+def quotations(text: str) -> tuple[tuple[Span, bool], ...]:
+    """Return the closed quotations in an echo, in order, each with the labels above it and whether it has any.
+
+    A quotation within another one is a part of it. Hashes are not checked.
+    """
+    marks = list(_FENCE.finditer(text))
+    ends = _by_name(marks, is_opening=False)
+    found: list[tuple[Span, bool]] = []
+    after = 0
+    for opening in marks:
+        if opening["break"] is None or opening[1] != "quotation" or opening.start() < after:
+            continue
+        behind = ends.get((opening[1], opening[2]), [])
+        if (place := bisect_left(behind, opening.end())) < len(behind):
+            start = _with_labels(text, opening)
+            after = behind[place] + len(f"chronofile quotation {opening[2]}>>>")
+            found.append(((start, after), start < opening.start()))
+    return tuple(found)
+
+
+def line_break_of(echo: str) -> str:
+    """Return how a line break is written in an echo: as it is, or as JSON writes it, up to three times over."""
+    opening = _FENCE.search(echo)
+    return (opening["break"] if opening else None) or "\n"
 
 
 def _by_name(marks: Sequence[re.Match[str]], *, is_opening: bool) -> dict[tuple[str, str], list[int]]:
@@ -103,6 +140,10 @@ def _by_name(marks: Sequence[re.Match[str]], *, is_opening: bool) -> dict[tuple[
         if (mark["break"] is not None) is is_opening:
             found.setdefault((mark[1] or mark[4], mark[2] or mark[5]), []).append(mark.start())
     return found
+
+
+def _is_ours(opening: re.Match[str], inside: str) -> bool:
+    return any(left in inside for left in _LEFT_OUT) or _is_intact(opening, inside)
 
 
 def _is_intact(opening: re.Match[str], inside: str) -> bool:
@@ -118,12 +159,7 @@ def _is_intact(opening: re.Match[str], inside: str) -> bool:
             inside = json.loads(f'"{inside}"', strict=False)
     except ValueError:
         return False
-    return _hash(opening[1], inside) == opening[2]
-
-
-def _hash(mark: str, text: str) -> str:
-    # What no client takes is replaced on the way to it, see `storable`, and must not change the hash.
-    return digest(mark, storable(text), size=_HASH_BYTES)
+    return fence_name(inside, opening[1]) == opening[2]
 
 
 def _with_labels(text: str, opening: re.Match[str]) -> int:
@@ -140,7 +176,7 @@ def _with_labels(text: str, opening: re.Match[str]) -> int:
 
 def _result_echoes(text: str) -> tuple[Span, ...]:
     """Return the echoes in what a tool answered: all of it where it is our answer as JSON, or JSON around one."""
-    if any(hint in text for hint in _HINTS) and _is_answer(text):
+    if any(hint in text for hint in _HINTS) and is_answer(text):
         return ((0, len(text)),)
     found = echoes(text, may_be_cut=True)
     if found and all(_WRAPPING.fullmatch(text, *gap) for gap in _gaps(found, len(text))):
@@ -148,7 +184,7 @@ def _result_echoes(text: str) -> tuple[Span, ...]:
     return found
 
 
-def _is_answer(text: str) -> bool:
+def is_answer(text: str) -> bool:
     """Tell whether a text is one of our answers as JSON, also one whose end was cut off."""
     if text.lstrip()[:1] not in ("{", "["):
         return False
@@ -164,12 +200,12 @@ def _is_answer(text: str) -> bool:
 
 def _holds_answer(value: object) -> bool:
     if isinstance(value, dict):
-        if value.keys() >= _ANSWER_FIELDS or value.keys() >= _CONTEXT_FIELDS:
+        if value.keys() >= ANSWER_FIELDS or value.keys() >= CONTEXT_FIELDS:
             return True
         return any(_holds_answer(value[field]) for field in _WRAPPING_FIELDS if field in value)
     if isinstance(value, list):
         return bool(value) and all(map(_holds_answer, value))
-    return isinstance(value, str) and any(hint in value for hint in _HINTS) and _is_answer(value)
+    return isinstance(value, str) and any(hint in value for hint in _HINTS) and is_answer(value)
 
 
 def _runs(turn: Turn) -> Iterator[tuple[Sequence[Part], bool]]:

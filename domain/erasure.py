@@ -13,7 +13,8 @@ BEGINNING_CHARS = 12
 
 MARK = "[erased]"
 SHORT_CHARS = 24
-"""A text shorter than this is taken out only where it is no part of a longer word."""
+"""A text shorter than this is taken out only where it is no part of a longer word, and a passage that is shorter
+only of sources that have it as a passage of its own."""
 
 KeyOf = Callable[[bytes], str]
 

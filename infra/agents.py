@@ -11,9 +11,7 @@ from chronofile.ingest import agents
 
 def agents_folders(wanted: str | None) -> dict[str, list[Path]]:
     """Return the folders of this user's agents; raises BadRequest. `wanted` is as `--agents` has it."""
-    return agents.folders(
-        agents.named(wanted), os.environ, sys.platform, user_folder(), lambda path: path.exists()
-    )
+    return agents.folders(agents.named(wanted), os.environ, sys.platform, user_folder(), _is_there)
 
 
 def user_folder() -> Path:
@@ -31,3 +29,11 @@ def user_folder() -> Path:
         return Path(getpwuid(os.getuid()).pw_dir)
     except KeyError:
         return Path("/")
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether something is at a path; what we may not look at is not there for us."""
+    try:
+        return path.exists()
+    except OSError:
+        return False

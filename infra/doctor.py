@@ -9,20 +9,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chronofile.domain.wording import counted
+from chronofile.infra.agents import agents_folders
 from chronofile.infra.config import FILE_NAME, Config, load
+from chronofile.infra.overdue import REMEDY, transcripts
 from chronofile.infra.reports import Finding
+from chronofile.ingest.agents import ALL
 
 if TYPE_CHECKING:
-    from chronofile.infra.memory import Memory
     from chronofile.infra.reports import Status
 
 PYTHON_MIN = (3, 11)
 FREE_BYTES_MIN = 500_000_000
-TRANSCRIPTS_MAX = 10_000
 TELL = Callable[[BaseException], str]
 
 
@@ -41,7 +43,7 @@ def examine(flags: Mapping[str, str | None], environment: Mapping[str, str], tel
             Finding("configuration", False, tell(error), f"correct {FILE_NAME} or the variable"),
         ]
     findings += [_configuration(config), *_home(config.home), _binaries(config, tell)]
-    findings += [*_models(config, tell), *_database(config, environment, tell)]
+    findings += [*_models(config, tell), *_hooks(), *_database(config, tell)]
     return findings
 
 
@@ -125,15 +127,21 @@ def _static() -> str:
     return static.IDENTITY
 
 
-def _database(config: Config, environment: Mapping[str, str], tell: TELL) -> list[Finding]:
-    transcripts = _transcript_folder(environment)
+def _hooks() -> Iterator[Finding]:
+    from chronofile.infra.broken_hooks import broken_hooks
+
+    for hook in broken_hooks():
+        yield Finding("hooks", False, hook.detail, hook.remedy)
+
+
+def _database(config: Config, tell: TELL) -> list[Finding]:
     try:
         if not _exists(config):
             none_yet = Finding("database", True, "none yet; the first capture creates it")
-            return [none_yet, *_uncaptured(transcripts, set())]
+            return [none_yet, *_never_captured(config.home)]
         with _server(config) as conninfo:
             findings = [_versions(conninfo)]
-            return [*findings, *_inside(config, conninfo, transcripts, tell)]
+            return [*findings, *_inside(config, conninfo, tell)]
     except Exception as error:  # noqa: BLE001  # Whatever it is, it is what the doctor was asked to find.
         remedy = "see that the server runs and that CHRONOFILE_DATABASE_URL names it"
         if config["database_url"] is None:
@@ -170,7 +178,7 @@ def _versions(conninfo: str) -> Finding:
     return Finding("database", True, f"PostgreSQL {server}, {vector}")
 
 
-def _inside(config: Config, conninfo: str, transcripts: Path, tell: TELL) -> Iterator[Finding]:
+def _inside(config: Config, conninfo: str, tell: TELL) -> Iterator[Finding]:
     """Yield what is found in the database, once it is open."""
     from chronofile.infra.migrate import migrate
     from chronofile.infra.wiring import memory_of
@@ -187,7 +195,7 @@ def _inside(config: Config, conninfo: str, transcripts: Path, tell: TELL) -> Ite
         status = memory.status()
         yield from _projections(status)
         yield _vectors(status)
-        yield from _uncaptured(transcripts, _captured_files(memory))
+        yield from _transcripts(status)
 
 
 def _projections(status: Status) -> Iterator[Finding]:
@@ -206,11 +214,12 @@ def _projections(status: Status) -> Iterator[Finding]:
 
 
 def _vectors(status: Status) -> Finding:
-    if status.notes:
+    of_others = {hook.sentence for hook in status.broken_hooks} | set(status.overdue)
+    if notes := [note for note in status.notes if note not in of_others]:
         return Finding(
             "vectors",
             False,
-            "; ".join(status.notes),
+            "; ".join(notes),
             "chronofile config shows where the embedder was chosen",
         )
     if status.pending_vectors:
@@ -218,23 +227,21 @@ def _vectors(status: Status) -> Finding:
     return Finding("vectors", True, f"{status.vectors} of {status.embedder}")
 
 
-def _transcript_folder(environment: Mapping[str, str]) -> Path:
-    """Return where Claude Code keeps its transcripts."""
-    return Path(environment.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser() / "projects"
+def _transcripts(status: Status) -> Iterator[Finding]:
+    for sentence in status.overdue:
+        yield Finding("transcripts", False, sentence, REMEDY)
+    for name, found in status.transcripts.items():
+        if not found.uncaptured:
+            detail = f"all {found.found:,} of {name} are captured, but for what changed just now"
+            yield Finding("transcripts", True, detail)
 
 
-def _uncaptured(folder: Path, captured: set[str]) -> Iterator[Finding]:
-    found = list(islice(folder.rglob("*.jsonl"), TRANSCRIPTS_MAX))
-    missing = [path for path in found if str(path) not in captured and str(path.resolve()) not in captured]
-    if missing:
-        detail = f"{len(missing)} of {len(found)} in {folder} were never captured"
-        yield Finding("transcripts", True, detail, f"chronofile ingest {folder}")
-    elif found:
-        yield Finding("transcripts", True, f"all {len(found)} in {folder} are captured")
-
-
-def _captured_files(memory: Memory) -> set[str]:
-    return {path for source in memory.sources() for path in source.files}
+def _never_captured(home: Path) -> Iterator[Finding]:
+    """Yield what a first capture would find; nobody has asked for one yet."""
+    looked = transcripts(agents_folders(ALL), lambda paths: {}, home=home, now=datetime.now(UTC))
+    for name, found in looked.items():
+        detail = f"{counted(found.found, 'transcript')} of {name} can be captured"
+        yield Finding("transcripts", True, detail, REMEDY)
 
 
 def _tried(check: str, look: Callable[[], str], remedy: str, tell: TELL) -> Finding:

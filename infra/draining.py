@@ -138,7 +138,9 @@ class Pass:
             self.left_out_bytes += one.mention.left_out_bytes
             if (recovered := self._recovered(one, "the file changed")) is not None:
                 # What was captured before is kept by the capture of the file as it is now.
-                yield from self._own_source(one, *recovered, chain(lines_of(path), recovered[1].lines()), before)
+                yield from self._own_source(
+                    one, *recovered, chain(lines_of(path), recovered[1].lines()), before
+                )
 
     def _of_gone(self, mentions: Sequence[Told], reason: str, before: KnownFile | None) -> Iterator[Looked]:
         """Yield what was spooled of a file that is no transcript now: as the file's next bytes if they are that."""
@@ -146,7 +148,9 @@ class Pass:
             mention = one.mention
             if mention.held is None or reason == "home" or is_still_there(mention):
                 if reason == "no-transcript":
-                    self.aside[one.entry.file] = "It names a file that is no transcript whose format is known."
+                    self.aside[one.entry.file] = (
+                        "It names a file that is no transcript whose format is known."
+                    )
                 else:
                     self.dropped[reason] += 1
                 continue

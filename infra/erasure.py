@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from chronofile.domain import streams
-from chronofile.domain.errors import BadRequest, ChronofileError
+from chronofile.domain.errors import ChronofileError
 from chronofile.domain.times import iso
-from chronofile.infra.capturing import without_secrets
 from chronofile.infra.erasing.aftermath import bring_past, require_ours
 from chronofile.infra.erasing.carrying import Words
-from chronofile.infra.erasing.completing import carried_out, completed, finish
+from chronofile.infra.erasing.completing import completed
+from chronofile.infra.erasing.finishing import begun, carry_on, finish, finished, is_redaction
 from chronofile.infra.erasing.losses import Occasion
 from chronofile.infra.erasing.plan import Plan
-from chronofile.infra.erasing.receipts import BEGUN, Receipts
+from chronofile.infra.erasing.pursuing import ErasureOutrun, carried_out
+from chronofile.infra.erasing.reasons import kept, require_silent
+from chronofile.infra.erasing.receipts import BEGUN, Receipts, known_before, unfinished
 from chronofile.infra.erasing.report import Concerned, ErasurePreview, ErasureReport, Shared
 from chronofile.infra.erasing.surveys import (
     ErasedAlready,
@@ -28,6 +30,7 @@ from chronofile.infra.erasing.surveys import (
     surveying,
     surveying_secrets,
 )
+from chronofile.infra.erasing.turns import ErasureGoesOn, alone
 from chronofile.infra.erasing.wanted import Wanted, reading, uris
 from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.ingest import known
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ErasedAlready",
+    "ErasureGoesOn",
+    "ErasureOutrun",
+    "ErasureStopped",
     "NothingToRedact",
     "PlanChanged",
     "erase",
@@ -47,9 +53,11 @@ __all__ = [
     "redact",
 ]
 
-REASON_CHARS_MAX = 10_000
-
 log = structlog.get_logger(__name__)
+
+
+class ErasureStopped(ChronofileError):
+    """It was erased by an erasure that was stopped in the middle, and something is left of it:"""
 
 
 def preview(parts: Parts, wanted: Wanted, *, actor: str) -> ErasurePreview:
@@ -73,8 +81,10 @@ def erase(
 ) -> ErasureReport:
     """Erase what is wanted; with a token only if it is exactly what the token was given for.
 
-    Raises UnknownSource, UnknownPassage, UnknownMemory, UnknownScope, ErasedAlready, PlanChanged, NotCutOut,
-    ProjectionsNotOurs, and ProjectionStopped where a projection cannot be brought past it.
+    Where it is what an erasure was about that was stopped in the middle, that one is finished, and its report returned.
+    Raises BadRequest, UnknownSource, UnknownPassage, UnknownMemory, UnknownScope, ErasedAlready, ErasureStopped,
+    ErasureGoesOn, ErasureOutrun, PlanChanged, NotCutOut, ProjectionsNotOurs, and ProjectionStopped where a projection
+    cannot be brought past it.
     """
     named = {name: tuple(found) for name, found in asdict(wanted).items() if found and name != "sources"}
     return _erased(parts, surveying(wanted), named, actor, reason, token, progress)
@@ -95,15 +105,25 @@ def redact(
 def _previewed(parts: Parts, survey: Surveying, actor: str) -> ErasurePreview:
     require_ours(parts)
     bring_past(parts, parts.store.position(), UNWATCHED)
-    found = survey(parts)
-    plan = found.decide(Occasion("", actor, ""))
+    try:
+        found = survey(parts, UNWATCHED)
+        plan = found.decide(Occasion("", actor, ""))
+    except ErasedAlready as error:
+        _require_finished(parts, error)
+        raise
+    repeated = plan.repeated(found.found.repeating, found.told.lines)
     with reading(parts.engine) as conn:
-        named = uris(conn, {*plan.streams, *(s for kept in plan.kept.values() for s in kept)})
+        named = uris(conn, {*plan.streams, *repeated, *(s for kept in plan.kept.values() for s in kept)})
     texts = {key for loss in plan.losses for key in loss.texts}
     return ErasurePreview(
         token=plan.token(parts.store_key),
         sources=tuple(
-            Concerned(streams.id_of(loss.stream), named.get(loss.stream, ""), loss.places)
+            Concerned(
+                streams.id_of(loss.stream),
+                named.get(loss.stream, ""),
+                loss.places,
+                found.found.quoting.get(loss.stream, 0),
+            )
             for loss in plan.losses
         ),
         contents=len(plan.deleted),
@@ -113,6 +133,7 @@ def _previewed(parts: Parts, survey: Surveying, actor: str) -> ErasurePreview:
             for key, kept in sorted(plan.kept.items())
             if key in texts
         ),
+        repeated=tuple(named.get(stream) or stream for stream in repeated),
         files=_files(parts, plan),
         questions=len(found.questions),
         stays=("The names of scopes, sessions' ids and the ids of sources stay in the log.",),
@@ -128,28 +149,67 @@ def _erased(
     token: str | None,
     progress: Progress,
 ) -> ErasureReport:
-    if reason is not None and not 0 < len(reason.strip()) <= REASON_CHARS_MAX:
-        raise BadRequest(f"--reason is a text of up to {REASON_CHARS_MAX} characters.")
-    reason = None if reason is None else without_secrets(parts, reason)[0]
+    reason = kept(parts, reason)
     require_ours(parts)
-    bring_past(parts, parts.store.position(), progress)
-    now = Occasion(parts.new_id(), actor, iso(parts.clock()))
-    found = survey(parts)
-    plan = found.decide(now)
-    if token is not None and plan.token(parts.store_key) != token:
-        raise PlanChanged
-    report = _begun(parts, plan, found, named, now, reason)
+    with alone(parts):
+        bring_past(parts, parts.store.position(), progress)
+        if carry_on(parts, progress):
+            bring_past(parts, parts.store.position(), progress)
+        now = Occasion(parts.new_id(), actor, iso(parts.clock()))
+        try:
+            found = survey(parts, progress)
+            plan = found.decide(now)
+        except (ErasedAlready, NothingToRedact) as error:
+            return _erased_before(parts, error, progress)
+        require_silent(parts, reason, found, plan)
+        if token is not None and plan.token(parts.store_key) != token:
+            raise PlanChanged
+        report = _begun(parts, plan, found, named, now, reason)
+        return _carried_out(
+            parts, found, plan, report, Words(reason, known_before(asdict(report))), now, token, progress
+        )
+
+
+def _carried_out(
+    parts: Parts,
+    found: Survey,
+    plan: Plan,
+    report: ErasureReport,
+    words: Words,
+    now: Occasion,
+    token: str | None,
+    progress: Progress,
+) -> ErasureReport:
     receipts = Receipts(parts.config.home)
     receipts.write(now.erasure, asdict(report))
-    words = Words(reason, _known(report))
     try:
-        position = carried_out(parts, found, plan, words, now, token)
+        position = carried_out(parts, found, plan, words, now, token, progress)
     except ChronofileError:
         if not stands(parts, now.erasure):
             receipts.forget(now.erasure)
         raise
     log.info("erased", erasure=now.erasure, position=position)
-    return completed(parts, found, replace(report, position=position), words, now, progress)
+    report = replace(report, position=position)
+    return completed(parts, found, report, plan.deleted, words, now, progress)
+
+
+def _erased_before(parts: Parts, error: ErasedAlready | NothingToRedact, progress: Progress) -> ErasureReport:
+    """Finish what was begun, and return the report of what was asked for now if it is among that; else raise the error."""
+    receipts = Receipts(parts.config.home)
+    found = finished(parts, progress)
+    if isinstance(error, ErasedAlready):
+        _require_finished(parts, error)
+        found = [erasure for erasure in found if erasure in error.erasures]
+    else:
+        found = [erasure for erasure in found if is_redaction(receipts.read(erasure))]
+    if not found:
+        raise error
+    return replace(receipts.report(found[-1]), finished=tuple(found))
+
+
+def _require_finished(parts: Parts, error: ErasedAlready) -> None:
+    if not set(begun(parts)).isdisjoint(error.erasures):
+        raise ErasureStopped(" ".join(unfinished(parts.config.home))) from error
 
 
 def _begun(
@@ -167,6 +227,7 @@ def _begun(
         reason=None if reason is None else parts.contents.text_key(reason),
         named=named,
         sources=tuple(plan.streams),
+        whole=tuple(loss.stream for loss in plan.losses if loss.closes),
         contents=len(plan.deleted),
         tables_before=found.tables,
         tables_after={},
@@ -177,15 +238,10 @@ def _begun(
         left=(),
         impossible=(),
         backups=(),
+        repeated=tuple(plan.repeated(found.found.repeating, found.told.lines)),
         position=plan.position,
         state=BEGUN,
     )
-
-
-def _known(report: ErasureReport) -> dict[str, object]:
-    """Return what the log keeps of a receipt: all that is known before."""
-    known_before = ("id", "time", "actor", "reason", "named", "contents", "tables_before", "questions")
-    return {name: value for name, value in asdict(report).items() if name in known_before}
 
 
 def _files(parts: Parts, plan: Plan) -> tuple[str, ...]:

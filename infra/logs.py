@@ -22,8 +22,8 @@ def configure(verbosity: int = 0, log_format: LogFormat = "console", stream: Tex
     """Set up the logs of a process that is ours: everything that is logged in it goes to `stream`, standard error.
 
     `verbosity` 0 shows warnings, 1 what happens, 2 every step. It is about our own loggers: those of the
-    libraries stay at warnings, since SQLAlchemy and psycopg would write people's texts. Configuring again
-    replaces what was before.
+    libraries stay at warnings, since SQLAlchemy and psycopg would write people's texts. What a library warns its
+    programmers of, through `warnings`, is a step. Configuring again replaces what was before.
     """
     target = stream or sys.stderr
     handler = logging.StreamHandler(target)
@@ -33,8 +33,10 @@ def configure(verbosity: int = 0, log_format: LogFormat = "console", stream: Tex
         root.removeHandler(former)
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
-    logging.getLogger(PACKAGE).setLevel(LEVELS[min(verbosity, len(LEVELS) - 1)])
+    level = LEVELS[min(verbosity, len(LEVELS) - 1)]
+    logging.getLogger(PACKAGE).setLevel(level)
     logging.captureWarnings(True)
+    logging.getLogger("py.warnings").setLevel(logging.WARNING if level == logging.DEBUG else logging.ERROR)
     _to_standard_logging([*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter])
 
 

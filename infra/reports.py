@@ -13,6 +13,8 @@ from chronofile.query.catalogue import Counts, ProjectionStatus
 from chronofile.query.tally import AgentCount, CapturedCount, ParsedCount
 
 if TYPE_CHECKING:
+    from chronofile.infra.broken_hooks import BrokenHook
+    from chronofile.infra.overdue import Transcripts
     from chronofile.ingest.capture import Captured
 
 
@@ -36,6 +38,7 @@ class IngestReport:
     unchanged: int
     rejected: tuple[RejectedPath, ...]
     redactions: int
+    """Secrets that were taken out of what was captured."""
     position: int
     pending_vectors: int | None
     """None, as `passages`, where the database went away before they could be counted."""
@@ -50,6 +53,8 @@ class IngestReport:
     """How many records of the whole memory gave no turn; None where it was not waited for, or cannot be counted."""
     note: str | None = None
     """What is left to do, or what keeps the captured from becoming searchable."""
+    erased_passages: int = 0
+    """Passages that were erased before, and were left out of what was captured."""
     stopped: bool = False
     """Whether what was captured could not be made searchable as far as was asked; `note` says why."""
 
@@ -67,6 +72,7 @@ class IngestReport:
 
         `waited` is whether the capture was read into passages before it was counted.
         """
+        secrets, erased_passages = taken_out(captured)
         return cls(
             batch=captured.batch,
             sources=len(captured.sources),
@@ -76,7 +82,7 @@ class IngestReport:
                 RejectedPath(str(r.path), r.reason, r.detail, REJECTION_SENTENCES[r.reason])
                 for r in captured.rejected
             ),
-            redactions=captured.redactions.total(),
+            redactions=secrets,
             position=captured.position,
             pending_vectors=None if counts is None else counts.pending_vectors,
             moved=captured.moved,
@@ -87,6 +93,7 @@ class IngestReport:
             passages=None if counts is None else counts.passages,
             unread_records=counts.omissions if counts is not None and waited else None,
             note=note,
+            erased_passages=erased_passages,
             stopped=stopped,
         )
 
@@ -101,6 +108,14 @@ class IngestReport:
         missing = any(rejected.reason == "missing" for rejected in self.rejected)
         nothing = not (self.sources or self.unchanged or self.moved or self.removed)
         return missing or (nothing and bool(self.rejected))
+
+
+def taken_out(captured: Captured) -> tuple[int, int]:
+    """Return how many secrets, and how many passages that were erased before, a capture left out of what it took."""
+    from chronofile.ingest.cleaning import ERASED
+
+    erased = captured.redactions.get(ERASED, 0)
+    return captured.redactions.total() - erased, erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +155,12 @@ class Status:
     batches: Mapping[str, datetime] = field(default_factory=dict)
     """When each tool last began to capture something: `ingest`, `watch`, `hook:claude-code`."""
     agents: Mapping[str, AgentCount] = field(default_factory=dict)
+    transcripts: Mapping[str, Transcripts] = field(default_factory=dict)
+    """The transcripts of the agents of this machine's user."""
+    overdue: tuple[str, ...] = ()
+    """A sentence for each agent of which some are not captured as they are; `notes` has it too."""
+    broken_hooks: tuple[BrokenHook, ...] = ()
+    """Hooks in agents' settings that cannot run; `notes` has a sentence for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +178,7 @@ class Disagreement:
 class Listed:
     """Something that a verification tells and that is no disagreement.
 
-    `state` is `behind`, `changed`, `gone`, `unreadable` or `waiting` of a file, `undone` or `erased` of what was
+    `state` is `behind`, `changed`, `gone`, `recovered`, `unreadable` or `waiting` of a file, `undone` or `erased` of what was
     captured, `failed` or `omitted` of what gave no passages, `rejected`, or `set-aside` of what a hook left.
     `count` is in bytes for `behind` and `waiting`. `uri` is None where it was erased too.
     """

@@ -8,6 +8,7 @@ import structlog
 
 from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
+from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.events import SearchServed
 from chronofile.domain.times import iso
 from chronofile.infra.capturing import without_secrets
@@ -38,5 +39,8 @@ def record(parts: Parts, caller: str, answer: Answer) -> None:
     try:
         stream = streams.search(parts.new_id())
         parts.ledger.append([Addition(stream, 0, [served])], contents=gathered.contents)
+    except WrongExpectedVersion:
+        # The stream is new, so this is a question that was erased, and is not to be written down again.
+        log.debug("search not recorded", reason="erased")
     except Exception as error:  # noqa: BLE001  # The answer is there; that it is not in the ledger is said.
         log.warning("search not recorded", error=type(error).__name__)

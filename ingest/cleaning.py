@@ -90,10 +90,29 @@ def literals(line: str) -> Iterator[tuple[int, int, str | None, str]]:
         end_of_name = -1
 
 
-def literal(text: str) -> str:
-    """Return a text as a string of JSON, as it is written into a line that is decoded with `surrogateescape`."""
-    written = json.dumps(text, ensure_ascii=False)
+def literal(value: object) -> str:
+    """Return a text, or any value, as JSON, as it is written into a line that is decoded with `surrogateescape`."""
+    written = json.dumps(value, ensure_ascii=False)
     return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def forms(text: str, levels: int) -> set[str]:
+    """Return a text as it may stand in a file or in a string: as it is, and as JSON within it, up to so many times.
+
+    JSON may be written with or without characters that are no ASCII, and line breaks as Windows has them.
+    """
+    found = {text}
+    if "\n" in text and "\r" not in text:
+        found.add(text.replace("\n", "\r\n"))
+    level = found
+    for _ in range(levels):
+        level = {written for form in level for written in (literal(form)[1:-1], _in_ascii(form))}
+        found = found | level
+    return found
+
+
+def _in_ascii(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def rewritten(line: str, changes: Sequence[tuple[int, int, str]]) -> str:

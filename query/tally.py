@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 
 import sqlalchemy as sa
 
 from chronofile.domain.formats import FORMATS, neutral
+from chronofile.domain.identity import encoded
 from chronofile.projections import control, passages, sources
 from chronofile.projections.passages import failure, passage
-from chronofile.projections.projection import FOREVER
+from chronofile.projections.projection import FOREVER, Verbatim
 
 HOOK = "hook:"
 """What the tool of a batch begins with that an agent's hook asked for; the agent's name follows."""
+NOWHERE: Mapping[str, Sequence[str]] = MappingProxyType({})
 LATEST_SOURCES_MAX = 20
 """Of how many of an agent's sources, those captured last, the last event is looked for."""
 
@@ -38,7 +42,7 @@ class ParsedCount:
 
 @dataclass(frozen=True, slots=True)
 class AgentCount:
-    """What was captured of an agent's transcripts and when last, and when its hook last brought something."""
+    """What was captured of an agent's transcripts and when last, and when its hook last noted something."""
 
     sources: int = 0
     bytes: int = 0
@@ -63,8 +67,12 @@ class Tally:
     agents: Mapping[str, AgentCount] = field(default_factory=dict)
 
 
-def tally(engine: sa.Engine) -> Tally:
-    """Count what there is now, as one moment has it."""
+def tally(engine: sa.Engine, folders: Mapping[str, Sequence[str]] = NOWHERE) -> Tally:
+    """Count what there is now, as one moment has it.
+
+    `folders` are where agents keep their transcripts, by agent: what was captured from there is the agent's, also
+    where its transcripts are of no format that is known.
+    """
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as plain, plain.begin():
         conn = control.translated(plain, control.read_active(plain))
         batches = _batches(conn)
@@ -74,7 +82,7 @@ def tally(engine: sa.Engine) -> Tally:
             failed=_by(conn, failure.c.reason),
             rejections=_by(conn, sources.source.c.rejection),
             batches=batches,
-            agents=_agents(conn, batches),
+            agents=_agents(conn, batches, folders),
         )
 
 
@@ -106,34 +114,50 @@ def _batches(conn: sa.Connection) -> dict[str, datetime]:
     return {row.tool: row.last for row in conn.execute(query.order_by(table.c.tool))}
 
 
-def _agents(conn: sa.Connection, batches: Mapping[str, datetime]) -> dict[str, AgentCount]:
+def _agents(
+    conn: sa.Connection, batches: Mapping[str, datetime], folders: Mapping[str, Sequence[str]]
+) -> dict[str, AgentCount]:
+    """Count by format; what is of none that is known counts for the agent in whose folders it is."""
     entries = sources.source
-    query = (
-        sa.select(
-            entries.c.format,
-            sa.func.count(),
-            sa.func.sum(entries.c.bytes),
-            sa.func.max(entries.c.captured_at),
-        )
-        .where(entries.c.kind == "transcript", entries.c.format.in_(FORMATS.keys() - {neutral.name}))
-        .group_by(entries.c.format)
-    )
-    found = {
-        name: AgentCount(
-            int(count), int(size or 0), last, _last_event_time(conn, name), batches.get(HOOK + name)
-        )
-        for name, count, size, last in conn.execute(query)
+    formats = FORMATS.keys() - {neutral.name}
+    of_agents = {name: sa.and_(entries.c.kind == "transcript", entries.c.format == name) for name in formats}
+    of_agents |= {
+        name: sa.and_(entries.c.state == "captured", _is_below(places))
+        for name, places in folders.items()
+        if name not in formats
     }
-    hooked = {tool.removeprefix(HOOK): last for tool, last in batches.items() if tool.startswith(HOOK)}
-    only_hooked = {name: AgentCount(last_hook=last) for name, last in hooked.items() if name not in found}
-    return dict(sorted((found | only_hooked).items()))
+    found = {name: count for name, which in of_agents.items() if (count := _count(conn, which)).sources}
+    for tool, last in batches.items():
+        if tool.startswith(HOOK):
+            name = tool.removeprefix(HOOK)
+            found[name] = replace(found.get(name, AgentCount()), last_hook=last)
+    return dict(sorted(found.items()))
 
 
-def _last_event_time(conn: sa.Connection, format_name: str) -> str | None:
+def _is_below(folders: Sequence[str]) -> sa.ColumnElement[bool]:
+    """Tell of a source whether one of its files is below the folders."""
+    path = sources.file.c.path
+    below = [f"{folder.rstrip(os.sep)}{os.sep}" for folder in folders]
+    begins = [
+        sa.func.substr(path, 1, len(encoded(prefix)), type_=Verbatim) == sa.literal(prefix, Verbatim)
+        for prefix in below
+    ]
+    return sources.source.c.id.in_(sa.select(sources.file.c.source).where(sa.or_(sa.false(), *begins)))
+
+
+def _count(conn: sa.Connection, which: sa.ColumnElement[bool]) -> AgentCount:
+    entries = sources.source
+    captured_at = sa.func.max(entries.c.captured_at)
+    query = sa.select(sa.func.count(), sa.func.sum(entries.c.bytes), captured_at).where(which)
+    count, size, last = conn.execute(query).one()
+    return AgentCount(int(count), int(size or 0), last, _last_event_time(conn, which))
+
+
+def _last_event_time(conn: sa.Connection, which: sa.ColumnElement[bool]) -> str | None:
     entries = sources.source
     latest = (
         sa.select(entries.c.id)
-        .where(entries.c.format == format_name)
+        .where(which)
         .order_by(entries.c.captured_at.desc().nulls_last())
         .limit(LATEST_SOURCES_MAX)
     )

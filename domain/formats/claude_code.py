@@ -13,8 +13,7 @@ from chronofile.domain.formats.draft import Draft
 from chronofile.domain.formats.records import (
     Record,
     confidence,
-    is_blank,
-    read_record,
+    read_line,
     read_records,
     text_field,
     time_field,
@@ -75,22 +74,21 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
     unreadable = 0
     for line in lines:
         draft.line += 1
-        if is_blank(line):
-            continue
-        record = read_record(line)
-        kind = record.get("type") if record is not None else None
-        if record is None or not isinstance(kind, str):
-            unreadable += 1
-            continue
-        place = _Place(chains.session(record), _agent_name(record), f"line-{draft.line}")
-        read = _READERS.get(kind)
-        if read is None:
-            unknown.update([kind] if kind not in _SILENT else [])
-            continue
-        turns = _read_safely(read, record, place, unknown)
-        unreadable += turns is None
-        for turn in turns or ():
-            draft.add(turn, may_grow=turn.key == _message_id(record))
+        for number, record in enumerate(read_line(line), start=1):
+            kind = record.get("type") if record is not None else None
+            if record is None or not isinstance(kind, str):
+                unreadable += 1
+                continue
+            key = f"line-{draft.line}" if number == 1 else f"line-{draft.line}.{number}"
+            place = _Place(chains.session(record), _agent_name(record), key)
+            read = _READERS.get(kind)
+            if read is None:
+                unknown.update([kind] if kind not in _SILENT else [])
+                continue
+            turns = _read_safely(read, record, place, unknown)
+            unreadable += turns is None
+            for turn in turns or ():
+                draft.add(turn, may_grow=turn.key == _message_id(record))
     return Folded(draft.changed(), {**draft.state(), **chains.state()}, (), dict(unknown), unreadable)
 
 

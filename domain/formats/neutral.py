@@ -9,8 +9,7 @@ from typing import get_args
 from chronofile.domain.formats.records import (
     Record,
     confidence,
-    is_blank,
-    read_record,
+    read_pieces,
     read_records,
     text_field,
     time_field,
@@ -56,7 +55,10 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A file's lines as they stand, by (scope, session) in order of appearance; blank lines are left out."""
+    """A file's lines as they stand, by (scope, session) in order of appearance; blank lines are left out.
+
+    Records that share a line are lines of their own here.
+    """
 
     sessions: dict[tuple[str | None, str], list[str]]
     unreadable: list[str]
@@ -66,13 +68,11 @@ def split(lines: Sequence[str]) -> Split:
     """Part the lines of one file into those of its sources: one for each (scope or None, session)."""
     parted = Split({}, [])
     for line in lines:
-        if is_blank(line):
-            continue
-        record = read_record(line)
-        if record is None or not _is_turn(record):
-            parted.unreadable.append(line)
-        else:
-            parted.sessions.setdefault((text_field(record, "scope"), record["session"]), []).append(line)
+        for piece, record in read_pieces(line):
+            if record is None or not _is_turn(record):
+                parted.unreadable.append(piece)
+            else:
+                parted.sessions.setdefault((text_field(record, "scope"), record["session"]), []).append(piece)
     return parted
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,8 @@ Record = Mapping[str, Any]
 
 BYTE_ORDER_MARK = "\ufeff"
 _GARBAGE_WEIGHT = 0.25
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
 def is_blank(line: str) -> bool:
@@ -31,9 +34,39 @@ def read_record(line: str) -> Record | None:
     return value if isinstance(value, dict) else None
 
 
-def read_records(lines: Sequence[str]) -> Iterator[Record | None]:
-    """Yield the record of each line that is not blank, None for an unreadable one."""
-    return (read_record(line) for line in lines if not is_blank(line))
+def read_pieces(line: str) -> Iterator[tuple[str, Record | None]]:
+    """Yield the record of a line with its text, None for an unreadable one; nothing where the line is blank.
+
+    Two programs that write one file may leave several records on a line, one right after the other. They are
+    yielded one by one, and what is left of the line as an unreadable one.
+    """
+    if is_blank(line):
+        return
+    record = read_record(line)
+    if record is not None or not line.removeprefix(BYTE_ORDER_MARK).lstrip().startswith("{"):
+        yield line, record
+        return
+    at = len(line) - len(line.removeprefix(BYTE_ORDER_MARK))
+    while (at := _after_space(line, at)) < len(line):
+        try:
+            found, end = _DECODER.raw_decode(line, at)
+        except (ValueError, RecursionError):
+            found, end = None, len(line)
+        if not isinstance(found, dict):
+            yield line[at:], None
+            return
+        yield line[at:end], found
+        at = end
+
+
+def read_line(line: str) -> Iterator[Record | None]:
+    """Yield the records of a line, None for an unreadable one; nothing where the line is blank."""
+    return (record for _, record in read_pieces(line))
+
+
+def read_records(lines: Iterable[str]) -> Iterator[Record | None]:
+    """Yield the records of all lines, None for each that is unreadable."""
+    return (record for line in lines for record in read_line(line))
 
 
 def text_field(record: Record, name: str) -> str | None:
@@ -66,3 +99,8 @@ def confidence(own: int, foreign: int, unreadable: int) -> float:
     than they are a sign of another format.
     """
     return own / (own + foreign + _GARBAGE_WEIGHT * unreadable) if own else 0.0
+
+
+def _after_space(line: str, at: int) -> int:
+    found = _SPACE.match(line, at)
+    return at if found is None else found.end()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
@@ -20,30 +18,6 @@ class BareAgents(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_value(args))
-
-
-def agents_folders(wanted: str | None) -> dict[str, list[Path]]:
-    """Return the folders of this user's agents; raises BadRequest. `wanted` is as `--agents` has it."""
-    return agents.folders(
-        agents.named(wanted), os.environ, sys.platform, user_folder(), lambda path: path.exists()
-    )
-
-
-def user_folder() -> Path:
-    """Return the user's own folder: what HOME names, or else what the system's list of users says.
-
-    Whoever is in neither has none, and nothing is found below the root folder.
-    """
-    if os.name != "posix":
-        return Path.home()
-    if named := os.environ.get("HOME"):
-        return Path(named)
-    from pwd import getpwuid
-
-    try:
-        return Path(getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return Path("/")
 
 
 def _with_value(args: Sequence[str]) -> list[str]:

@@ -11,9 +11,10 @@ import typer
 
 from chronofile.domain.rejection import OMISSION_SENTENCES
 from chronofile.domain.wording import counted
-from chronofile.infra.cli.agents import agents_folders
+from chronofile.infra.agents import agents_folders
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.progress import sizes, watched
 from chronofile.infra.cli.rendering import note, size, unread, values_of, write_json, write_lines
 
@@ -69,6 +70,7 @@ def ingest(
     Ctrl-C stops it and loses nothing. Exits with 1 where a path is missing, nothing could be read, or what was
     captured could not be made searchable as far as --wait says; the result is printed all the same.
     """
+    require_words("PATH", *paths or ())
     named = _named(paths, agents)
     with call.memory() as memory, watched(lambda: sizes(named, memory.config.home)) as progress:
         report = memory.ingest(
@@ -134,6 +136,8 @@ def _summary(report: IngestReport, *, dry_run: bool) -> Iterator[str]:
         yield "  " + ", ".join(f"{count:,} {name}" for name, count in others.items() if count)
     if report.redactions:
         yield f"  {counted(report.redactions, 'secret')} redacted"
+    if report.erased_passages:
+        yield f"  {counted(report.erased_passages, 'erased passage')} left out"
     if report.waiting_bytes:
         yield f"  {size(report.waiting_bytes)} wait for the end of their line"
     if report.unread_records:

@@ -12,14 +12,18 @@ from chronofile.domain.errors import BadRequest
 from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.hits import place
 from chronofile.infra.cli.rendering import note, size, table, values_of, write_json, write_lines
 
 if TYPE_CHECKING:
     from chronofile.infra.erasing.report import Concerned, ErasurePreview, ErasureReport
+    from chronofile.infra.progress import Progress
     from chronofile.infra.scanning import Secret
 
 SHOWN_MAX = 20
+CONTENTS, LOG = "log.content", "log.events"
+"""As progress names the contents that are looked through, and the log that an erasure is written to."""
 
 ERASE_EXAMPLES = """
     chronofile erase --source notes/private.md
@@ -88,15 +92,21 @@ def erase(
         "memories": memory or (),
         "scopes": scope or (),
     }
-    if finish == any(wanted.values()):
+    _require_words(source=source, passage=passage, memory=memory, scope=scope)
+    if finish and any(wanted.values()):
+        raise BadRequest("--finish goes alone, it finishes every erasure that was stopped.")
+    if not finish and not any(wanted.values()):
         raise BadRequest("Name what to erase by --source, --passage, --memory or --scope, or say --finish.")
+    from chronofile.infra.erasing.receipts import unfinished
+
     with call.memory() as opened:
         if finish:
-            return _finished(opened.finish_erasures(), as_json=as_json)
+            finished = opened.finish_erasures(_watching())
+            return _finished(finished, unfinished(opened.config.home), as_json=as_json)
         if not (yes or confirm):
             return _previewed(opened.plan_erasure(**wanted), "erased", as_json=as_json)
         _warn()
-        report = opened.erase(**wanted, reason=reason, token=confirm)
+        report = opened.erase(**wanted, reason=reason, token=confirm, progress=_watching())
     return _reported(report, "Erased", as_json=as_json)
 
 
@@ -105,6 +115,7 @@ def scan(call: Call, source: Sources = None, scope: Scopes = None, as_json: AsJs
 
     Shows where each is and how it begins, never all of it. With --json one line for each.
     """
+    _require_words(source=source, scope=scope)
     found: list[Secret] = []
     with call.memory() as opened:
         for secret in opened.scan(sources=source or (), scopes=scope or (), tick=_ticking()):
@@ -136,6 +147,7 @@ def redact(
 
     Without --yes or --confirm it shows what would change. What held a secret is erased for good.
     """
+    _require_words(source=source, scope=scope)
     if every == bool(source or scope):
         raise BadRequest("Name what to look through by --source or --scope, or say --all.")
     wanted: dict[str, Any] = {"sources": source or (), "scopes": scope or ()}
@@ -147,26 +159,42 @@ def redact(
     return _reported(report, "Redacted", as_json=as_json)
 
 
+def _require_words(**named: list[str] | None) -> None:
+    for name, values in named.items():
+        require_words(f"--{name}", *values or ())
+
+
 def _previewed(preview: ErasurePreview, verb: str, *, as_json: bool) -> int:
     if as_json:
         write_json(values_of(preview))
         return DONE
-    write_lines(_preview_lines(preview, verb))
+    write_lines(preview_lines(preview, verb))
     note("Nothing was changed. --yes does it; so does the token, as long as nothing of this changes.")
     return DONE
 
 
-def _preview_lines(preview: ErasurePreview, verb: str) -> Iterator[str]:
-    yield f"{counted(len(preview.sources), 'source')} would be {verb}:"
-    yield from _listed(preview.sources, _concerned)
+def preview_lines(preview: ErasurePreview, verb: str) -> Iterator[str]:
+    """Yield the lines that a person is shown before anything is taken out."""
+    quoting = [source for source in preview.sources if source.quoted]
+    concerned = [source for source in preview.sources if not source.quoted]
+    yield f"{counted(len(concerned), 'source')} would be {verb}:"
+    yield from _listed(concerned, _concerned)
+    if quoting:
+        yield f"quoted in {counted(len(quoting), 'source')}, where the quotations would be cut out:"
+        yield from _listed(quoting, _concerned)
     yield f"{counted(preview.contents, 'content')} of them would be deleted"
     for name, count in sorted(preview.tables.items()):
         yield f"  {count:,} of {name}"
     if preview.questions:
-        yield f"{counted(preview.questions, 'question')} that tell of it would be deleted from the ledger"
+        yield f"{counted(preview.questions, 'question')} telling of it would be deleted from the ledger"
     if preview.shared:
         yield f"{counted(len(preview.shared), 'content')} would stay, since others hold the same:"
         yield from _listed(preview.shared, lambda shared: ", ".join(map(place, shared.uris)))
+    if preview.repeated:
+        one = len(preview.repeated) == 1
+        says, own = ("it says", "its own") if one else ("they say", "their own")
+        yield f"{counted(len(preview.repeated), 'source')} would keep what {says} of it in words of {own}:"
+        yield from _listed(preview.repeated, place)
     if preview.files:
         yield f"{counted(len(preview.files), 'file')} on disk would not be touched:"
         yield from _listed(preview.files, str)
@@ -175,7 +203,8 @@ def _preview_lines(preview: ErasurePreview, verb: str) -> Iterator[str]:
 
 
 def _concerned(source: Concerned) -> str:
-    cut = f" ({counted(source.places, 'place')} cut out)" if source.places else ""
+    quoted = f"{counted(source.quoted, 'passage')} quoted, " if source.quoted else ""
+    cut = f" ({quoted}{counted(source.places, 'place')} cut out)" if source.places else ""
     return f"{place(source.uri) if source.uri else source.id}{cut}"
 
 
@@ -197,6 +226,13 @@ def _reported(report: ErasureReport, verb: str, *, as_json: bool) -> int:
                 f"{size(report.reclaimed_bytes)} reclaimed",
             ]
         )
+    for stream in report.repeated[:SHOWN_MAX]:
+        category, _, identifier = stream.partition("-")
+        note(f"Some of it is said there too: chronofile erase --{category} {identifier}")
+    if len(report.repeated) > SHOWN_MAX:
+        note(f"And in {len(report.repeated) - SHOWN_MAX:,} more sources, which the receipt names.")
+    for erasure in report.finished:
+        note(f"The erasure {erasure} had been stopped in the middle, and is finished now.")
     for sentence in (*report.left, *report.impossible):
         note(sentence)
     if report.left:
@@ -207,14 +243,16 @@ def _reported(report: ErasureReport, verb: str, *, as_json: bool) -> int:
     return DONE
 
 
-def _finished(erasures: Sequence[str], *, as_json: bool) -> int:
+def _finished(erasures: Sequence[str], left: Sequence[str], *, as_json: bool) -> int:
     if as_json:
-        write_json({"finished": list(erasures)})
+        write_json({"finished": list(erasures), "left": list(left)})
     else:
         write_lines([f"Finished: erasure {erasure}" for erasure in erasures])
-        if not erasures:
+        if not (erasures or left):
             note("No erasure was left unfinished.")
-    return DONE
+    for sentence in left:
+        complain(sentence)
+    return FAILED if left else DONE
 
 
 def _warn() -> None:
@@ -222,6 +260,18 @@ def _warn() -> None:
         note(
             "The tables are written anew, so this takes a while. Ctrl-C leaves it to chronofile erase --finish."
         )
+
+
+def _watching() -> Progress:
+    """Return what shows how far an erasure is, on a terminal alone."""
+    from chronofile.infra.progress import UNWATCHED, Progress
+
+    def applied(what: str, done: int) -> None:
+        shown = {CONTENTS: f"{done:,} of {what} looked through", LOG: f"erased up to position {done:,}"}
+        sys.stderr.write(f"\r{shown.get(what, '')}\x1b[K")
+        sys.stderr.flush()
+
+    return Progress(applied=applied) if sys.stderr.isatty() else UNWATCHED
 
 
 def _ticking() -> Callable[[int, int], None]:

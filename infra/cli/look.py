@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chronofile.domain.wording import counted
-from chronofile.infra.cli.agents import agents_folders
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED
 from chronofile.infra.cli.hits import place
@@ -95,8 +94,6 @@ def topics(call: Call, as_json: AsJson = False) -> int:
 
 def status(call: Call, as_json: AsJson = False) -> int:
     """Show where everything stands: what was captured and parsed, the projections, the agents, the database."""
-    from chronofile.infra.overdue import overdue
-
     with call.memory() as memory:
         found = memory.status()
     if as_json:
@@ -133,7 +130,7 @@ def status(call: Call, as_json: AsJson = False) -> int:
     for name, at in found.projections.items():
         rows.append((name, at.position, at.lag, at.failures, at.generation, at.error))
     write_lines([*table(facts), *_agents(found.agents), "", *table(rows, right=(1, 2, 3, 4))])
-    for sentence in (*found.notes, *overdue(found.agents, agents_folders("all"))):
+    for sentence in found.notes:
         note(sentence)
     if found.pending_vectors:
         note("chronofile worker --drain computes the vectors that are pending.")

@@ -13,6 +13,7 @@ from chronofile.domain.memories import KIND_DEFAULT
 from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.rendering import age, indented, note, values_of, write_json, write_lines
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def remember(
     """
     if correct is not None and (scope, kind, key) != (None, None, None):
         raise BadRequest("--correct keeps the memory's scope, kind and key, so none of them can be given.")
+    require_words("--correct", correct)
     said = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n") if text == STDIN else text
     with call.memory() as memory:
         if correct is not None:
@@ -88,6 +90,7 @@ def forget(
 
     Where one of the ids means nothing, none is forgotten.
     """
+    require_words("ID", *identifiers)
     with call.memory() as memory:
         found = memory.forget(identifiers, reason=reason, dry_run=dry_run)
     if as_json:

@@ -11,6 +11,7 @@ from chronofile.domain.errors import BadRequest
 from chronofile.infra.cli.batch import run_batch
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.hits import context_lines, conversation_lines, hit_lines
 from chronofile.infra.cli.rendering import note, values_of, write_json, write_lines
 
@@ -103,6 +104,7 @@ def get(
     as_json: AsJson = False,
 ) -> int:
     """Show a passage, those around it, or the whole source that it is from."""
+    require_words("ID", identifier)
     with call.memory() as memory:
         found = memory.get(identifier, context=context, source=source)
         by_turn = source and not as_json and found.hit.session is not None

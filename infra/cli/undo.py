@@ -11,6 +11,7 @@ from chronofile.domain.errors import BadRequest
 from chronofile.domain.wording import counted
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.progress import watched
 from chronofile.infra.cli.rendering import note, table, values_of, write_json, write_lines
 
@@ -44,6 +45,7 @@ def undo(
         if dry_run:
             raise BadRequest("--dry-run needs a BATCH.")
         return _list(call, as_json=as_json)
+    require_words("BATCH", batch)
     with call.memory() as memory, watched() as progress:
         report = memory.undo(batch, dry_run=dry_run, progress=progress)
     if as_json:

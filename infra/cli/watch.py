@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from chronofile.domain.errors import ChronofileError
-from chronofile.infra.cli.agents import agents_folders
+from chronofile.infra.agents import agents_folders
 from chronofile.infra.cli.calls import CALLER, Call
 from chronofile.infra.cli.failures import DONE, interrupted
+from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.rendering import note, write_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ EXAMPLES = """
     chronofile watch ~/notes --agents none --json
 """
 
-AGENTS_HELP = "Whose transcripts to watch too, by name: those that are there unless named; none."
+AGENTS_HELP = (
+    "Whose transcripts to watch too, by name: those that are or come to be there unless named; none."
+)
 
 
 class NothingToWatch(ChronofileError):
@@ -56,6 +59,7 @@ def watch(
     from chronofile.infra.watch.watcher import Watcher
     from chronofile.infra.wiring import open_memory
 
+    require_words("PATH", *paths or ())
     call.configure_logs()
     config = call.config()
     given = [Path(path).absolute() for path in paths or ()]
@@ -63,15 +67,20 @@ def watch(
     _require_something(given, found)
     with lease(config.home):
         watcher = Watcher(
-            [*given, *(path for places in found.values() for path in places)],
+            [*given, *_paths(found)],
             lambda: open_memory(call.flags, caller=CALLER),
             home=config.home,
             spared=_spared(config),
             told=lambda flush: _tell(flush, as_json=as_json),
             say=note,
+            more=lambda: _paths(agents_folders(agents)),
         )
         _say_what_is_watched(given, found)
         _leave(_run(watcher))
+
+
+def _paths(found: Mapping[str, Sequence[Path]]) -> list[Path]:
+    return [path for places in found.values() for path in places]
 
 
 def _run(watcher: Watcher) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -17,9 +17,9 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.events import ContentErased, Event
 from chronofile.domain.identity import decoded, encoded
-from chronofile.infra.datastore import LOCK_TIMEOUT_S
 from chronofile.infra.erasing.losses import Loss, Occasion
 from chronofile.infra.erasing.plan import Plan, by_key, references
+from chronofile.infra.erasing.turns import LOCK
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
@@ -29,8 +29,6 @@ KEYS_MAX = 8_000
 STREAMS_MAX = 500
 BYTES_MAX = 64 << 20
 """How many streams, and bytes of new contents, one append takes."""
-
-_LOCK = f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_S * 1000}; LOCK TABLE log.events IN EXCLUSIVE MODE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,15 @@ class _Step:
     """Streams of the plan that named one of these."""
 
 
-def carry_out(parts: Parts, plan: Plan, questions: Collection[str], words: Words, now: Occasion) -> int:
-    """Append what a plan comes to, and return the position of the last event.
+def carry_out(
+    parts: Parts,
+    plan: Plan,
+    questions: Collection[str],
+    words: Words,
+    now: Occasion,
+    tick: Callable[[int], None] = lambda position: None,
+) -> int:
+    """Append what a plan comes to, and return the position of the last event; `tick` hears it after each append.
 
     Each append is whole: a process that is killed between two of them leaves what is not erased yet as it was.
     Raises WrongExpectedVersion where something was appended meanwhile that the plan does not know of.
@@ -73,6 +78,7 @@ def carry_out(parts: Parts, plan: Plan, questions: Collection[str], words: Words
             token=f"{now.erasure}.{after}",
         )
         after, position, asked = after + len(events), positions[-1], frozenset()
+        tick(position)
     return position
 
 
@@ -144,7 +150,7 @@ def _events(parts: Parts, step: _Step, words: Words, now: Occasion) -> list[Even
 
 def _erase(parts: Parts, plan: Plan, step: _Step, now: Occasion, cursor: Any) -> None:
     """Delete under the log's lock: whoever appends after it meets what is gone, and the tombstones."""
-    cursor.execute(_LOCK)
+    cursor.execute(LOCK)
     if named := references(cursor, step.deleted, plan.streams, plan.position):
         raise WrongExpectedVersion(tuple(sorted({stream for found in named.values() for stream in found})))
     names = {key for loss in step.losses for key in loss.keys - loss.texts}

@@ -11,6 +11,7 @@ from chronofile.domain.errors import ChronofileError
 from chronofile.domain.events import Event, RevisionCaptured
 from chronofile.domain.formats import FORMATS
 from chronofile.domain.turns import State, Turn
+from chronofile.infra.erasing.quoting import Names, Unquoted, named_in
 from chronofile.ingest.cleaning import (
     ERASED,
     FIELDS_KEPT,
@@ -18,6 +19,7 @@ from chronofile.ingest.cleaning import (
     cut_out,
     decoded_line,
     encoded_line,
+    forms,
     literal,
     literals,
     rewritten,
@@ -26,6 +28,8 @@ from chronofile.ingest.redaction import Redacted, redact
 
 PIECE_CHARS_MIN = 4
 """A shorter piece of a text that is spread over several strings stays: it tells nothing."""
+VARIANT_LEVELS = 2
+"""How often a text may have been written as JSON within the string that it stands in."""
 SPAN_CHARS_MIN = 12
 """A shorter piece is not looked for when its source is captured again: it would be found too often."""
 
@@ -49,25 +53,29 @@ class Cut:
         return sum(sum(found.counts.values()) for found in self.cleaned.values())
 
 
-def cut_texts(source: str, events: Sequence[Event], texts: Collection[str], read: Read) -> Cut:
-    """Take texts out of every revision of a source; `source` is how it is called where that fails.
+def cut_texts(
+    source: str, events: Sequence[Event], texts: Collection[str], read: Read, names: Names = frozenset()
+) -> Cut:
+    """Take texts out of every revision of a source, and our quotations of what is known by `names`.
 
-    Raises NotCutOut where a text would still be read from what is left.
+    `source` is how the source is called where that fails. Raises NotCutOut where a text would still be read from what
+    is left.
     """
     wanted = {variant for text in texts for variant in variants(text)}
     cut = Cut()
+    unquoted = Unquoted(names)
 
     def remove(text: str) -> tuple[str, int]:
         return without_texts(text, wanted)
 
     for chain in chains(events):
-        _cut_chain(chain, remove, read, cut)
+        _cut_chain(chain, remove, unquoted, read, cut)
         harder = iter((_without_pieces(texts, cut.removed), _without_words(remove, cut.removed)))
         while left := _turns_with(chain, remove, read, cut):
             if (change := next(harder, None)) is None:
                 raise NotCutOut(source)
             _cut_turns(chain, left, change, read, cut)
-    cut.removed |= wanted if cut.cleaned else set()
+    cut.removed |= wanted | unquoted.removed if cut.cleaned else set()
     return cut
 
 
@@ -97,20 +105,39 @@ def chains(events: Iterable[Event]) -> list[list[RevisionCaptured]]:
 
 def variants(text: str) -> set[str]:
     """Return a text as it may stand in a string: as it is, and as JSON within it, once and twice."""
-    once = literal(text)[1:-1]
-    return {text, once, literal(once)[1:-1]}
+    return forms(text, VARIANT_LEVELS)
 
 
-def _cut_chain(chain: Sequence[RevisionCaptured], remove: Remove, read: Read, cut: Cut) -> None:
+def _cut_chain(
+    chain: Sequence[RevisionCaptured], remove: Remove, unquoted: Unquoted, read: Read, cut: Cut
+) -> None:
+    def remove_both(text: str) -> tuple[str, int]:
+        left, quoted = unquoted.string(text)
+        left, count = remove(left)
+        return left, quoted + count
+
     for event in chain:
         if event.content in cut.cleaned or (content := read(event.content)) is None:
             continue
         records = event.format in FORMATS
-        found = cut_out(content, remove, encoding=event.encoding, records=records)
+        content, quoted = _unquoted_records(content, unquoted) if records else (content, 0)
+        found = cut_out(content, remove_both, encoding=event.encoding, records=records)
         if not records:
-            found = _decoded(found, event.encoding, remove)
-        if found.counts:
-            cut.cleaned[event.content] = found
+            found = _decoded(found, event.encoding, remove_both)
+        if count := quoted + found.counts.get(ERASED, 0):
+            cut.cleaned[event.content] = Redacted(found.content, {ERASED: count})
+
+
+def _unquoted_records(content: bytes, unquoted: Unquoted) -> tuple[bytes, int]:
+    """Take quotations out of answers that are no strings: clients keep them as objects of a record."""
+    if not unquoted.names or unquoted.names.isdisjoint(named_in(content)):
+        return content, 0
+    lines, total = content.split(b"\n"), 0
+    for number, line in enumerate(lines):
+        left, count = unquoted.record(decoded_line(line))
+        if count:
+            lines[number], total = encoded_line(left), total + count
+    return b"\n".join(lines) if total else content, total
 
 
 def _decoded(found: Redacted, encoding: str, remove: Remove) -> Redacted:

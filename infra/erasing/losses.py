@@ -22,6 +22,7 @@ from chronofile.domain.events import (
 )
 from chronofile.domain.identity import decoded, encoded
 from chronofile.infra.erasing.cutting import Cut, Read, counts_of, cut_secrets, cut_texts, variants
+from chronofile.infra.erasing.quoting import Names, Unquoted
 from chronofile.ingest import erased
 from chronofile.ingest.cleaning import ERASED
 from chronofile.ingest.redaction import redact_text
@@ -110,12 +111,18 @@ def _named(events: Sequence[Event]) -> tuple[set[str], set[str], set[str]]:
 
 
 def without(
-    parts: Parts, now: Occasion, texts: Sequence[str], stream: str, events: Sequence[Event], read: Read
+    parts: Parts,
+    now: Occasion,
+    texts: Sequence[str],
+    names: Names,
+    stream: str,
+    events: Sequence[Event],
+    read: Read,
 ) -> Loss | None:
-    """Decide what taking texts out of a stream means."""
+    """Decide what taking texts, and quotations of what is known by names, out of a stream means."""
     if not stream.startswith("source-"):
-        return _memory_without(parts, now, texts, stream, events, read)
-    cut = cut_texts(f"chronofile erase --source {streams.id_of(stream)}", events, texts, read)
+        return _memory_without(parts, now, texts, names, stream, events, read)
+    cut = cut_texts(f"chronofile erase --source {streams.id_of(stream)}", events, texts, read, names)
     loss = _recaptured(parts, now, stream, events, cut)
     if loss is None:
         return None
@@ -129,11 +136,24 @@ def without(
 
 
 def _memory_without(
-    parts: Parts, now: Occasion, texts: Sequence[str], stream: str, events: Sequence[Event], read: Read
+    parts: Parts,
+    now: Occasion,
+    texts: Sequence[str],
+    names: Names,
+    stream: str,
+    events: Sequence[Event],
+    read: Read,
 ) -> Loss | None:
     """Decide what taking texts out of a memory means; one that has nothing else goes as a whole."""
     wanted = {variant for text in texts for variant in variants(text)}
-    loss = _reworded(parts, now, stream, events, read, lambda text: without_texts(text, wanted))
+    unquoted = Unquoted(names)
+
+    def remove(text: str) -> tuple[str, int]:
+        left, quoted = unquoted.string(text)
+        left, count = without_texts(left, wanted)
+        return left, quoted + count
+
+    loss = _reworded(parts, now, stream, events, read, remove)
     if loss is None:
         return None
     if any(content.strip() == MARK.encode() for content in loss.contents.values()):

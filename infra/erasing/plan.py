@@ -14,6 +14,7 @@ from chronofile.domain.events import Event
 from chronofile.domain.identity import digest
 from chronofile.infra.erasing.cutting import Read
 from chronofile.infra.erasing.losses import Loss, Occasion, redacted, whole, without
+from chronofile.infra.erasing.tables import written
 from chronofile.ingest import erased
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ _CLOSED = """
 """
 
 
+_NAMED_SINCE = """
+    SELECT DISTINCT (regexp_matches(convert_from(state, 'UTF8'), '[0-9a-f]{40}', 'g'))[1] AS key
+    FROM log.events WHERE notification_id > %s AND originator_id NOT LIKE 'erasure-%%'
+"""
+
+
 _VERSIONS = """
     SELECT originator_id AS stream, max(originator_version) AS version
     FROM log.events WHERE originator_id = ANY(%s) GROUP BY originator_id
@@ -74,6 +81,20 @@ class Plan:
     @property
     def deleted(self) -> set[str]:
         return {key for loss in self.losses for key in loss.keys} - self.kept.keys()
+
+    def repeated(self, repeating: Mapping[str, Collection[str]], lines: Collection[str]) -> list[str]:
+        """Return the streams that would still say one of the lines in words of their own, after this plan.
+
+        `repeating` are the contents that say one now, each with the streams that name it. Those that are kept are told
+        of by themselves.
+        """
+        cut = {key for loss in self.losses for key in loss.keys}
+        found = {stream for key, named in repeating.items() if key not in cut for stream in named}
+        forms = {form for line in lines for form in written(line)}
+        for loss in self.losses if repeating else ():
+            if any(form in content for content in loss.contents.values() for form in forms):
+                found.add(loss.stream)
+        return sorted(found)
 
     def token(self, store_key: bytes) -> str:
         """Return what binds a confirmation to exactly this plan."""
@@ -115,10 +136,12 @@ class Namers:
 
 
 def plan_erasure(parts: Parts, found: Found, now: Occasion, namers: Namers | None = None) -> Plan:
-    """Plan what is erased as a whole, and the texts that are taken out of what else holds them. Raises NotCutOut."""
+    """Plan what is erased as a whole, and what is taken out of what else holds or quotes it. Raises NotCutOut."""
     position = parts.store.position()
-    losses = list(_losses(parts, found.whole, partial(whole, parts, now)))
-    losses += _losses(parts, found.holders, partial(without, parts, now, found.texts))
+    # What is quoted is known by what is whole: should this end in the middle, the quotations can be found again.
+    losses = list(_losses(parts, found.quoting, partial(without, parts, now, found.long_texts, found.names)))
+    losses += _losses(parts, found.whole, partial(whole, parts, now))
+    losses += _losses(parts, found.holders, partial(without, parts, now, found.texts, found.names))
     return _settled(parts, losses, position, namers or Namers())
 
 
@@ -139,6 +162,12 @@ def references(
         return {}
     cursor.execute(_REFERENCES, (after, list(but), list(keys)))
     return {row["key"]: tuple(row["streams"]) for row in cursor}
+
+
+def named_since(cursor: Any, position: int) -> set[str]:
+    """Return the keys that events after a position name."""
+    cursor.execute(_NAMED_SINCE, (position,))
+    return {row["key"] for row in cursor}
 
 
 def _settled(parts: Parts, losses: Sequence[Loss], position: int, namers: Namers) -> Plan:

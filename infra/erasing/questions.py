@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from chronofile.domain.events import SearchServed
 from chronofile.domain.identity import decoded
+from chronofile.infra.erasing.quoting import exactly, names_of
 from chronofile.projections.bulk import among
 from chronofile.projections.passages import passage
 
@@ -30,6 +31,8 @@ class Told:
     """What is erased, so that a question can be asked whether it tells of it."""
 
     passages: set[str] = field(default_factory=set)
+    names: set[bytes] = field(default_factory=set)
+    """What our quotations of it are known by."""
     lines: dict[str, None] = field(default_factory=dict)
     """The longest lines of the texts, by which it is looked for whether any is left."""
     _folded: list[str] = field(default_factory=list)
@@ -76,12 +79,16 @@ def told_of(conn: sa.Connection, found: Found) -> Told:
     query = sa.select(passage.c.id, passage.c.text).where(among(passage.c.source, sources))
     for row in conn.execute(query):
         told.passages.add(row.id)
+        told.names |= names_of(row.id, row.text)
         told.add(row.text)
+    told.names |= {source.encode() for source in sources}
     holders = sorted({stream.split("-", 1)[1] for stream in found.holders})
     query = sa.select(passage.c.id, passage.c.text).where(among(passage.c.source, holders))
     for row in conn.execute(query) if holders else ():
         if any(text in row.text for text in found.texts):
             told.passages.add(row.id)
+        if row.text.strip() in found.texts:
+            told.names |= exactly(row.id, row.text)
     for text in found.texts:
         told.add(text)
     return told
@@ -108,6 +115,11 @@ def asked(parts: Parts) -> set[str]:
     return {served.question for served in _served(parts)}
 
 
+def asked_since(parts: Parts, position: int) -> set[str]:
+    """Return the keys of the questions that were asked after a position of the ledger."""
+    return {served.question for served in _served(parts, position)}
+
+
 def texts_of(parts: Parts, keys: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each key with its text, where that is still there."""
     for chunk in _chunks(sorted(keys), READ_MAX):
@@ -116,8 +128,8 @@ def texts_of(parts: Parts, keys: Collection[str]) -> Iterator[tuple[str, str]]:
                 yield key, decoded(content)
 
 
-def _served(parts: Parts) -> Iterator[SearchServed]:
-    for page in parts.ledger.pages():
+def _served(parts: Parts, position: int = 0) -> Iterator[SearchServed]:
+    for page in parts.ledger.pages(position):
         for recorded in page.events:
             if isinstance(recorded.event, SearchServed):
                 yield recorded.event

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from chronofile.infra.erasing.report import ErasureReport
+
 FOLDER = "receipts"
 BEGUN, FINISHED = "begun", "finished"
+KNOWN_BEFORE = ("id", "time", "actor", "reason", "named", "contents", "tables_before", "questions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,14 @@ class Receipts:
         found: dict[str, Any] = json.loads(self._path(erasure).read_text(encoding="utf-8"))
         return found
 
+    def report(self, erasure: str) -> ErasureReport:
+        """Return a receipt as what told of the erasure."""
+        receipt = self.read(erasure)
+        found: dict[str, Any] = {field.name: receipt.get(field.name, ()) for field in fields(ErasureReport)}
+        found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+        found["named"] = {name: tuple(ids) for name, ids in found["named"].items()}
+        return ErasureReport(**found)
+
     def forget(self, erasure: str) -> None:
         """Delete the receipt of what came to nothing."""
         self._path(erasure).unlink(missing_ok=True)
@@ -61,7 +72,16 @@ class Receipts:
         return self._folder / f"{erasure}.json"
 
 
+def known_before(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the log keeps of a receipt: all that is known before."""
+    return {name: value for name, value in receipt.items() if name in KNOWN_BEFORE}
+
+
 def unfinished(home: Path) -> list[str]:
-    """Return a sentence for each erasure that was begun in a home and is not finished."""
-    erasures = Receipts(home).unfinished()
-    return [f"The erasure {erasure} is not finished: chronofile erase --finish" for erasure in erasures]
+    """Return sentences on the erasures that were begun in a home and are not finished, with what is left of each."""
+    receipts = Receipts(home)
+    found: list[str] = []
+    for erasure in receipts.unfinished():
+        found.append(f"The erasure {erasure} is not finished: chronofile erase --finish")
+        found += receipts.read(erasure).get("left", ())
+    return found

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Concerned:
-    """A source or memory that goes as a whole (`places` 0), or that loses something at so many places."""
+    """A source or memory that goes as a whole (`places` 0), or that loses something at so many places.
+
+    `quoted` is how many passages of what is erased Chronofile quoted in it.
+    """
 
     id: str
     uri: str
     places: int
+    quoted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class ErasurePreview:
     tables: Mapping[str, int]
     """Rows that are derived from what goes, by table."""
     shared: tuple[Shared, ...]
+    repeated: tuple[str, ...]
+    """Sources, by their URIs, that say some of it in words of their own, and keep them."""
     files: tuple[str, ...]
     """Files on disk that the sources were read from; nothing touches them."""
     questions: int
@@ -54,6 +60,8 @@ class ErasureReport:
     reason: str | None
     named: Mapping[str, tuple[str, ...]]
     sources: tuple[str, ...]
+    whole: tuple[str, ...]
+    """Those of the sources that go as a whole, by which an erasure that was stopped in the middle is carried on."""
     contents: int
     tables_before: Mapping[str, int]
     tables_after: Mapping[str, int]
@@ -64,6 +72,10 @@ class ErasureReport:
     left: tuple[str, ...]
     impossible: tuple[str, ...]
     backups: tuple[str, ...]
+    repeated: tuple[str, ...]
+    """Streams that say some of what went as a whole in words of their own, and keep them."""
     position: int
     state: str
     """`finished`, or `begun` where something is left to do."""
+    finished: tuple[str, ...] = ()
+    """Erasures that had been stopped in the middle before, and came to their end with this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from chronofile.domain import streams
 from chronofile.domain.errors import ChronofileError, UnknownPassage
@@ -13,8 +13,10 @@ from chronofile.domain.identity import decoded
 from chronofile.infra.erasing.losses import Occasion
 from chronofile.infra.erasing.plan import Namers, Plan, plan_erasure, plan_redaction
 from chronofile.infra.erasing.questions import Told, asked, telling, texts_of, told_of
+from chronofile.infra.erasing.seeking import sought
 from chronofile.infra.erasing.tables import counts
 from chronofile.infra.erasing.wanted import Found, Wanted, every, find, reading
+from chronofile.infra.progress import Progress
 from chronofile.ingest.redaction import redact_text
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 class ErasedAlready(ChronofileError):
     """It was erased already, and nothing is left of it:"""
+
+    def __init__(self, erasures: Collection[str] = ()) -> None:
+        self.erasures = tuple(dict.fromkeys(erasures))
+        super().__init__(f"by {', '.join(self.erasures)}." if erasures else "")
 
 
 class PlanChanged(ChronofileError):
@@ -33,8 +39,12 @@ class NothingToRedact(ChronofileError):
     """No secret was found in what is stored there."""
 
 
-Deciding = Callable[[Occasion], Plan]
-"""Plans from the log as it stands: a conflict asks again."""
+class Deciding(Protocol):
+    """Plans from the log as it stands: a conflict asks again."""
+
+    def __call__(self, now: Occasion, only: Collection[str] | None = None) -> Plan:
+        """Return the plan, or the part of it that concerns some streams, where any of these is concerned."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +58,45 @@ class Survey:
     decide: Deciding
 
 
-Surveying = Callable[["Parts"], Survey]
+Surveying = Callable[["Parts", Progress], Survey]
 
 
 def surveying(wanted: Wanted) -> Surveying:
-    def survey(parts: Parts) -> Survey:
+    def survey(parts: Parts, progress: Progress) -> Survey:
         try:
             found = find(parts, wanted)
         except UnknownPassage:
             if erasures := _named_before(parts, wanted.passages):
-                raise ErasedAlready(_by(erasures)) from None
+                raise ErasedAlready(erasures) from None
             raise
-
-        namers = Namers()
-
-        def decide(now: Occasion) -> Plan:
-            plan = plan_erasure(parts, found, now, namers)
-            if not plan.losses:
-                raise ErasedAlready(_by(_erasures_of(parts, found)))
-            return plan
-
         with reading(parts.engine) as conn:
             told = told_of(conn, found)
+        found = sought(parts, found, frozenset(told.names), told.lines, progress)
+        namers, namers_of_part = Namers(), Namers()
+
+        def decide(now: Occasion, only: Collection[str] | None = None) -> Plan:
+            plan = plan_erasure(parts, found.only(only), now, namers if only is None else namers_of_part)
+            if not plan.losses and only is None:
+                raise ErasedAlready(_erasures_of(parts, found))
+            return plan
+
         return Survey(found, told, frozenset(telling(parts, told)), counts(parts, found), decide)
 
     return survey
 
 
 def surveying_secrets(wanted: Wanted | None) -> Surveying:
-    def survey(parts: Parts) -> Survey:
+    def survey(parts: Parts, progress: Progress) -> Survey:
         found = Found(every(parts)) if wanted is None else find(parts, wanted)
         questions = asked(parts) if wanted is None else set()
         leaking = {key for key, text in texts_of(parts, questions) if redact_text(text)[1]}
 
-        namers = Namers()
+        namers, namers_of_part = Namers(), Namers()
 
-        def decide(now: Occasion) -> Plan:
-            plan = plan_redaction(parts, found.whole, now, namers)
-            if not (plan.losses or leaking):
+        def decide(now: Occasion, only: Collection[str] | None = None) -> Plan:
+            used = namers if only is None else namers_of_part
+            plan = plan_redaction(parts, found.only(only).whole, now, used)
+            if not (plan.losses or leaking or only):
                 raise NothingToRedact
             return plan
 
@@ -103,6 +114,13 @@ def deleted(parts: Parts, erasure: str) -> set[str]:
     """Return the keys of everything that an erasure deleted."""
     stored = parts.store.read(streams.erasure(erasure))
     return {key for one in stored if isinstance(one.event, ContentErased) for key in one.event.contents}
+
+
+def are_there(parts: Parts, keys: Collection[str]) -> bool:
+    """Tell whether one of the contents is still there."""
+    with parts.store.cursor() as cursor:
+        cursor.execute("SELECT 1 AS found FROM log.content WHERE key = ANY(%s) LIMIT 1", (sorted(keys),))
+        return cursor.fetchone() is not None
 
 
 def _erasures_of(parts: Parts, found: Found) -> list[str]:
@@ -132,7 +150,3 @@ def _erasures(parts: Parts) -> Iterator[tuple[str, ContentErased]]:
         for one in recorded:
             if isinstance(one.event, ContentErased):
                 yield stream, one.event
-
-
-def _by(erasures: Collection[str]) -> str:
-    return f"by {', '.join(dict.fromkeys(erasures))}." if erasures else ""

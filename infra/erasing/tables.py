@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Identifier
 from chronofile.domain import streams
 from chronofile.domain.identity import encoded
 from chronofile.infra.contents import ZSTD
-from chronofile.ingest.cleaning import literal
+from chronofile.ingest.cleaning import forms
 from chronofile.projections import erasing
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ FILES = "log.files"
 CACHE = "control.embedding_cache"
 PASSAGES = "passages.passage"
 """Every passage of now and before, as counts name its table."""
-READ_ROWS = 500
+READ_ROWS, READ_CONTENTS = 500, 32
+"""How many rows are read at a time; one content may be of megabytes."""
+WRITTEN_LEVELS = 3
+"""How often a text may be JSON within JSON: an answer in a result of a tool in a line of a transcript."""
 
 _COLUMNS = """
     SELECT table_schema, table_name, column_name, udt_name
@@ -80,7 +83,7 @@ def holding(parts: Parts, texts: Collection[str]) -> dict[str, set[str]]:
 
     Texts are looked for as they are and as JSON within a string; contents are looked at uncompressed.
     """
-    needles = {form: text for text in texts for form in _forms(text)}
+    needles = {form: text for text in texts for form in written(text)}
     found: dict[str, set[str]] = {}
     if not needles:
         return found
@@ -94,14 +97,23 @@ def holding(parts: Parts, texts: Collection[str]) -> dict[str, set[str]]:
     return found
 
 
-def _forms(text: str) -> set[bytes]:
-    once = literal(text)[1:-1]
-    return {encoded(form) for form in (text, once, ascii_form(text), literal(once)[1:-1])}
+def written(text: str) -> set[bytes]:
+    """Return a text as it may stand in a stored content: as it is, and as JSON, also within JSON."""
+    return {encoded(form) for form in forms(text, WRITTEN_LEVELS)}
 
 
-def ascii_form(text: str) -> str:
-    """Return a text as JSON writes it without any character that is no ASCII."""
-    return "".join(char if char.isascii() else f"\\u{ord(char):04x}" for char in literal(text)[1:-1])
+def contents(parts: Parts, keys: Collection[str] | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield each stored content, or those of some keys, with its key: a few are in memory at a time."""
+    statement = "SELECT key, codec, bytes FROM log.content"
+    decompressor = zstandard.ZstdDecompressor()
+    with psycopg.connect(parts.conninfo) as conn, conn.cursor("contents") as cursor:
+        cursor.itersize = READ_CONTENTS
+        if keys is None:
+            cursor.execute(statement)
+        else:
+            cursor.execute(f"{statement} WHERE key = ANY(%s)", (list(keys),))
+        for key, codec, stored in cursor:
+            yield key, decompressor.decompress(stored) if codec == ZSTD else stored
 
 
 def _values(conn: psycopg.Connection[Any], table: Table, columns: Sequence[str]) -> Iterator[bytes]:
@@ -113,7 +125,7 @@ def _values(conn: psycopg.Connection[Any], table: Table, columns: Sequence[str])
     statement = SQL("SELECT {} FROM {}").format(SQL(", ").join(map(Identifier, chosen)), table.identifier)
     decompressor = zstandard.ZstdDecompressor()
     with conn.cursor("values") as cursor:
-        cursor.itersize = READ_ROWS
+        cursor.itersize = READ_CONTENTS if is_content else READ_ROWS
         cursor.execute(statement)
         for row in cursor:
             for value in row:

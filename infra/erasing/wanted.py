@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from chronofile.domain import streams
+from chronofile.domain.erasure import SHORT_CHARS
 from chronofile.domain.errors import UnknownPassage, UnknownScope, UnknownSource
 from chronofile.domain.identity import encoded
 from chronofile.domain.memories import UnknownMemory
@@ -41,16 +42,35 @@ class Wanted:
 class Found:
     """What was meant: the streams of sources and memories that go as a whole, and texts that go from all that hold them.
 
-    `holders` are the streams that hold one of the texts. A text is without the white space around it.
+    `holders` are the streams with a passage that holds one of the texts. A text is without the white space around it.
+    `quoting` are other streams that hold one too, or in which Chronofile quoted something of what is erased, each with
+    how many passages; what was quoted is known by `names`. `repeating` are contents, by key and with the streams that
+    name them, that say a line of what goes as a whole. This was so at a position of the log.
     """
 
     whole: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
+    quoting: Mapping[str, int] = field(default_factory=dict)
+    names: frozenset[bytes] = frozenset()
+    repeating: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    position: int = 0
 
+    @property
+    def long_texts(self) -> tuple[str, ...]:
+        """The texts that are looked for within longer ones."""
+        return tuple(text for text in self.texts if len(text) >= SHORT_CHARS)
 
-CONTAINED_CHARS_MIN = 24
-"""A passage shorter than this goes from where it is a passage of its own, and not from within longer ones."""
+    def only(self, concerned: Collection[str] | None) -> Found:
+        """Return what is meant of some streams; all of it for None, or where none of them is meant."""
+        if concerned is None or not {*self.whole, *self.holders, *self.quoting} & {*concerned}:
+            return self
+        return replace(
+            self,
+            whole=tuple(stream for stream in self.whole if stream in concerned),
+            holders=tuple(stream for stream in self.holders if stream in concerned),
+            quoting={stream: count for stream, count in self.quoting.items() if stream in concerned},
+        )
 
 
 def find(parts: Parts, wanted: Wanted) -> Found:
@@ -84,7 +104,7 @@ def holders_of(conn: sa.Connection, texts: Collection[str]) -> list[str]:
             .order_by(table.c.no)
         )
         for row in conn.execute(query):
-            if len(text) >= CONTAINED_CHARS_MIN or row.text.strip() == text:
+            if len(text) >= SHORT_CHARS or row.text.strip() == text:
                 held[stream_of(row.source, row.kind)] = None
     return list(held)
 
@@ -122,8 +142,9 @@ def uris(conn: sa.Connection, found: Collection[str]) -> dict[str, str]:
 def _source_streams(parts: Parts, name: str) -> list[str]:
     if name.startswith(MEMORY_PREFIX):
         return [_memory_stream(parts, name)]
-    if parts.store.read(streams.source(name)):
-        return [streams.source(name)]
+    for stream in (streams.source(name), streams.memory(name)):
+        if parts.store.read(stream):
+            return [stream]
     try:
         ids = sources_named(name, parts.store, parts.engine)
     except UnknownSource:

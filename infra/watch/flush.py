@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from chronofile.domain.rejection import REJECTION_SENTENCES
 from chronofile.domain.wording import counted
+from chronofile.infra.reports import taken_out
 
 if TYPE_CHECKING:
     from chronofile.ingest.capture import Captured
@@ -32,6 +33,7 @@ class Flush:
     def values(self) -> dict[str, Any]:
         """Return the flush as JSON values."""
         captured = self.captured
+        secrets, erased_passages = taken_out(captured)
         return {
             "reason": self.reason,
             "batch": captured.batch,
@@ -49,7 +51,8 @@ class Flush:
                 }
                 for found in captured.rejected
             ],
-            "redactions": sum(captured.redactions.values()),
+            "redactions": secrets,
+            "erased_passages": erased_passages,
             "waiting_bytes": captured.waiting_bytes,
             "position": captured.position,
             "took_s": round(self.took_s, 3),
@@ -69,7 +72,10 @@ class Flush:
             "unchanged": captured.unchanged if self.reason == "start" else 0,
         }
         parts += [f"{count:,} {name}" for name, count in others.items() if count]
-        if redactions := sum(captured.redactions.values()):
-            parts.append(f"{counted(redactions, 'secret')} redacted")
+        secrets, erased_passages = taken_out(captured)
+        if secrets:
+            parts.append(f"{counted(secrets, 'secret')} redacted")
+        if erased_passages:
+            parts.append(f"{counted(erased_passages, 'erased passage')} left out")
         said = ", ".join(parts) or "Nothing but where things are was captured"
         return f"{said} in {self.took_s:.2f} s" + (f" (batch {captured.batch})" if captured.batch else "")

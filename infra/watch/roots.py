@@ -68,6 +68,11 @@ class Roots:
         self._limit: str | None = None
         self._is_begun = False
 
+    def add(self, paths: Iterable[Path]) -> None:
+        """Watch more from the next look on; what is watched already changes nothing."""
+        known = {root.given for root in self._roots}
+        self._roots += [Root(path, path) for path in dict.fromkeys(paths) if path not in known]
+
     @property
     def counting(self) -> list[Path]:
         """The roots that are there, so that a scan of them tells what was removed."""

@@ -45,7 +45,8 @@ class Watcher:
     """Captures what changes below the paths until it is told to stop; for one thread, but for `stop`.
 
     Events only wake it: what they miss is found by scans, at the start, by the clock, and after whatever went
-    wrong. `told` hears of each flush that came to something, `say` of all else that a person should know.
+    wrong. `told` hears of each flush that came to something, `say` of all else that a person should know. `more` is
+    asked at each scan by the clock for paths that are to be watched from now on too.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class Watcher:
         spared: Iterable[Path] = (),
         told: Callable[[Flush], None],
         say: Callable[[str], None],
+        more: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        self._told, self._say = told, say
+        self._told, self._say, self._more = told, say, more
         self._woken: SimpleQueue[None] = SimpleQueue()
         self._stop_asked_s: float | None = None
         self._changes, self._restless = Changes(), Restless()
@@ -127,6 +129,7 @@ class Watcher:
         if self._suspect:
             return self._suspect.popleft()
         if self._whole_due_s <= now_s:
+            self._roots.add(self._more())
             self._changes.take()
             self._returned.clear()
             return Job(self._whole_reason, counting)

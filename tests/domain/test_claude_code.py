@@ -472,6 +472,30 @@ def spoken(lines: Iterable[str]) -> Iterator[str]:
                 yield words
 
 
+def test_records_that_two_writers_put_on_one_line_are_read_one_by_one() -> None:
+    one, two, three = (
+        line("user", uuid, words) for uuid, words in (("u1", "One"), ("u2", "Two"), (None, "Three"))
+    )
+
+    folded = fold(f"\ufeff{one}{two} {three}\r", one + two[:40], line("user", None, "Four") + "garbage")
+
+    assert [(one.key, one.text) for one in folded.turns] == [
+        ("u1", "One"),
+        ("u2", "Two"),
+        ("line-1.3", "Three"),
+        ("line-3", "Four"),
+    ]
+    assert folded.unreadable == 2
+    assert claude_code.recognise([one + two], "x.jsonl") == 1
+    assert claude_code.identify([line("mode", None, sessionId="") + two], "x.jsonl") == claude_code.identify(
+        [two], "x.jsonl"
+    )
+
+
+def test_a_line_of_brackets_without_end_is_unreadable_once() -> None:
+    assert fold('{"a":' * 100_000, line("user", "u", "Words") + '{"a":' * 100_000).unreadable == 2
+
+
 @needs_samples
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_every_word_of_a_sample_is_in_some_turn(path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chronofile.domain.echoes import echoes, fence, turn_echoes
+from chronofile.domain.echoes import echoes, fence, line_break_of, quotations, turn_echoes
 from chronofile.domain.identity import digest, storable
 from chronofile.domain.passages import cut_turn
 from chronofile.domain.turns import Part, PartType, Role, Turn
@@ -103,6 +103,54 @@ def test_a_fence_that_is_forged_around_a_true_one_hides_nothing_of_its_own() -> 
     left = "".join(result(forged))
     assert "Mine." in left
     assert "7433" not in left
+
+
+@pytest.mark.parametrize("mark", ["[erased]", "[redacted: github-token]"])
+def test_a_fence_from_which_something_was_taken_out_is_an_echo_still(mark: str) -> None:
+    inner = f"{LABELS}\n{fence('The port is 7433.')}"
+    cut = fence(f"1 passage.\n\n{inner}", "answer").replace("The port is 7433.", mark)
+    blocks = [{"type": "text", "text": cut}]
+
+    assert passages(turn_of(("text", f"I found this:\n{cut}\nSo it is 7433."))) == [
+        "I found this:\n", "\nSo it is 7433.",
+    ]  # fmt: skip
+    assert result(cut) == []
+    assert result(json.dumps({"content": blocks})) == []
+    assert result(json.dumps({"output": json.dumps(blocks)})) == []
+    assert passages(turn_of(("text", fence("x").replace("x", f"{mark}\n\n\n")), role="user")) == []
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "<<<chronofile quotation 0123456789abcdef\n[erased] Mine.\nchronofile quotation 0123456789abcde0>>>",
+        "<<<chronofile quotation 0123456789abcdef\n[erased] Mine.",
+        "[erased] <<<chronofile quotation 0123456789abcdef\nMine.\nchronofile quotation 0123456789abcdef>>>",
+    ],
+)
+def test_what_was_taken_out_makes_an_echo_of_a_whole_fence_alone(forged: str) -> None:
+    assert "".join(passages(turn_of(("text", forged)))) == forged
+
+
+@pytest.mark.parametrize("mark", ["[erased]", "[redacted: github-token]"])
+@pytest.mark.parametrize("answer", [ANSWER, CONTEXT])
+def test_an_answer_as_json_is_known_by_its_fields_also_where_something_was_taken_out(
+    answer: dict[str, object], mark: str
+) -> None:
+    for text in (json.dumps(answer), json.dumps([{"type": "text", "text": json.dumps(answer)}])):
+        assert result(text.replace("The port is 7433.", mark)) == []
+
+
+def test_the_quotations_in_an_echo_are_told_apart_with_their_labels() -> None:
+    labelled, plain = f"{LABELS}\n{fence('The port is 7433.')}", fence("The whole source.")
+    echo = fence(f"1 passage.\n\n{labelled}\n\nThe source's text:\n{plain}", "answer")
+    written = json.dumps(echo)[1:-1]
+
+    found = quotations(echo)
+
+    assert [(echo[start:end], labels) for (start, end), labels in found] == [(labelled, True), (plain, False)]
+    assert [labels for _, labels in quotations(written)] == [True, False]
+    assert (line_break_of(echo), line_break_of(written)) == ("\n", "\\n")
 
 
 def test_an_opening_without_an_end_counts_in_a_tools_result_alone_and_to_its_end_alone() -> None:

@@ -75,6 +75,19 @@ def test_a_file_is_split_into_its_sources_line_by_line() -> None:
     assert parted.unreadable == ["garbage"]
 
 
+def test_turns_that_share_a_line_are_turns_of_their_own_and_go_to_their_own_sources() -> None:
+    shared = line("1", "One") + line("2", "Two", session="t") + '{"session": "s", "tu'
+
+    parted = neutral.split([shared])
+    folded = neutral.fold(None, [line("1", "One") + line("2", "Two")])
+
+    assert parted.sessions == {(None, "s"): [line("1", "One")], (None, "t"): [line("2", "Two", session="t")]}
+    assert len(parted.unreadable) == 1
+    assert [one.text for one in folded.turns] == ["One", "Two"]
+    assert neutral.recognise([shared], "x") > 0.8
+    assert neutral.identify([shared], "x") == Identity("s", "s")
+
+
 def test_the_first_turn_tells_session_and_scope() -> None:
     assert neutral.identify(["", "garbage", line(scope="project:api")], "x") == Identity(
         "s", "s", scope="project:api"

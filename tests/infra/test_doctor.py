@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,25 +49,62 @@ def test_what_is_well_is_said_and_what_is_left_to_do_has_its_command(line: Comma
         "projections",
     }
     assert found["vectors"]["remedy"] == "chronofile worker --drain"
-    assert found["transcripts"]["detail"].startswith("1 of 1 in ")
-    assert found["transcripts"]["remedy"] == f"chronofile ingest {line.directory}/.claude/projects"
-
-
-def test_transcripts_that_were_captured_need_nothing(line: CommandLine) -> None:
-    line.run("ingest", ".claude/projects")
-
-    found = examined(line.home, CLAUDE_CONFIG_DIR=str(line.directory / ".claude"))
-
-    assert found["transcripts"] == Finding(
-        "transcripts", True, f"all 1 in {line.directory}/.claude/projects are captured"
+    assert (
+        found["transcripts"]["detail"] == "all 1 of claude-code are captured, but for what changed just now"
     )
 
 
-def test_a_new_home_is_well_and_is_left_as_it_is(tmp_path: Path) -> None:
-    found = examined(tmp_path / "new", CLAUDE_CONFIG_DIR=str(tmp_path))
+def test_a_transcript_that_was_not_captured_for_long_is_a_finding_until_it_is(line: CommandLine) -> None:
+    changed_s = time.time() - 3 * 3_600
+    os.utime(line.directory / ".claude/projects/-made-up/s.jsonl", (changed_s, changed_s))
+
+    ran = line.run("doctor")
+    status = line.run("status", "--json").json
+
+    assert ran.status == 1
+    assert "FINDING transcripts: claude-code: 1 of 1 transcript is not captured as of now" in ran.out
+    assert "-> chronofile ingest --agents" in ran.out
+    assert "FINDING vectors" not in ran.out
+    assert status["transcripts"]["claude-code"]["uncaptured"] == 1
+    assert [note for note in status["notes"] if "changed 3 hours ago" in note] == status["overdue"] != []
+
+    line.run("ingest", "--agents", "--wait", "words")
+
+    assert line.run("doctor").status == 0
+    assert line.run("status", "--json").json["notes"] == []
+
+
+def test_a_hook_whose_program_is_gone_is_a_finding_and_a_note(line: CommandLine) -> None:
+    hook = {"type": "command", "command": f"/gone/chronofile-hook Stop --home {line.home}"}
+    settings = line.write(".claude/settings.json", json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+    words = f"claude-code: the hook in {settings} cannot run, there is no program /gone/chronofile-hook"
+    remedy = f"chronofile hooks install --for claude-code --home {line.home} --write"
+
+    ran = line.run("doctor")
+    status = line.run("status", "--json").json
+
+    assert ran.status == 1
+    assert f"FINDING hooks: {words}\n        -> {remedy}" in ran.out
+    assert [note for note in status["notes"] if note.startswith(words)]
+    assert words in line.run("status").err
+
+    assert line.run(*remedy.split()[1:]).status == 0
+    assert "FINDING hooks" not in line.run("doctor").out
+    settings.unlink()
+
+
+def test_a_new_home_is_well_and_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    transcript = write(tmp_path / ".claude/projects/-made-up/s.jsonl", claude_line("Which port?"))
+    os.utime(transcript, (0, 0))
+
+    found = examined(tmp_path / "new")
 
     assert all(finding.ok for finding in found.values())
     assert "none yet" in found["database"].detail
+    assert found["transcripts"].detail == "1 transcript of claude-code can be captured"
+    assert found["transcripts"].remedy == "chronofile ingest --agents"
     assert not (tmp_path / "new").exists()
 
 

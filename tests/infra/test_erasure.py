@@ -7,10 +7,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from chronofile.domain.errors import BadRequest, UnknownPassage, UnknownScope, UnknownSource
 from chronofile.domain.events import ContentErased
 from chronofile.domain.memories import TextErased, UnknownMemory
+from chronofile.infra.cli.erasure import preview_lines
 from chronofile.infra.erasing.aftermath import ProjectionsNotOurs
 from chronofile.infra.erasure import ErasedAlready, PlanChanged
 from chronofile.infra.mcp import tools
@@ -319,3 +321,56 @@ def test_an_erasure_finishes_those_that_were_left(
     memory.erase(sources=[str(notes[1])])
 
     assert memory.status().notes == ()
+
+
+def test_a_memory_is_named_by_its_id_as_a_source_is(memory: Memory) -> None:
+    remembered = memory.remember(SECRET)
+
+    report = memory.erase(sources=[remembered.id])
+
+    assert report.sources == (f"memory-{remembered.id}",)
+    assert report.verified
+
+
+def test_a_content_that_was_asked_for_word_by_word_is_counted_once_as_a_content(
+    memory: Memory, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text(SECRET)
+    memory.ingest([note], wait="all")
+    memory.search(SECRET, scope="all")
+
+    preview = memory.plan_erasure(sources=[str(note)])
+    report = memory.erase(sources=[str(note)])
+
+    assert (preview.contents, preview.questions) == (3, 1)
+    assert (report.contents, report.questions) == (3, 1)
+
+
+def test_asking_again_for_what_was_erased_is_not_recorded_and_no_warning(
+    conninfo: str, memory: Memory, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text(SECRET)
+    memory.ingest([note], wait="all")
+    memory.erase(sources=[str(note)])
+
+    with capture_logs() as logs:
+        memory.search(SECRET, scope="all")
+
+    assert [entry["log_level"] for entry in logs if entry["event"] == "search not recorded"] == ["debug"]
+    assert tables_with(conninfo, "frozen reservoir") == set()
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"), [(1, "1 question telling of it"), (2, "2 questions telling of it")]
+)
+def test_the_preview_counts_questions(memory: Memory, tmp_path: Path, count: int, sentence: str) -> None:
+    note = write(tmp_path / "note.md", SECRET)
+    memory.ingest([note], wait="all")
+    for number in range(count):
+        memory.search(f"heron {number}", source=str(note))
+
+    preview = memory.plan_erasure(sources=[str(note)])
+
+    assert any(line.startswith(sentence) for line in preview_lines(preview, "erased"))

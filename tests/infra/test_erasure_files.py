@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from chronofile.infra.embedded import start
+from chronofile.infra.erasing.carrying import STREAMS_MAX
 from tests.builders import add, claude_line, turn_line, write
 from tests.infra.command_line import CommandLine, command_line
 from tests.infra.erasures import files_with, tables_with
@@ -117,6 +118,27 @@ def test_an_erasure_that_was_killed_is_known_and_finished(line: CommandLine, pro
     assert "already" in again.err
 
 
+def test_an_erasure_that_was_killed_between_two_appends_is_carried_on_when_it_is_asked_for_again(
+    line: CommandLine,
+) -> None:
+    for number in range(STREAMS_MAX + 100):
+        write(line.directory / "notes" / f"{number}.md", f"Number {number}. {PROSE}")
+    assert line.run("ingest", "notes").status == 0
+    data = data_folder(line)
+    process = line.started("erase", "--scope", "global", "--yes")
+    wait_for_erasure(conninfo(line), 0)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+    again = line.run("erase", "--scope", "global", "--yes")
+
+    assert again.status == 0, again.err
+    assert "had been stopped in the middle" in again.err
+    assert line.run("status", "--json").json["notes"] == []
+    assert {source["state"] for source in line.run("sources", "--json").json} == {"erased"}
+    assert files_with(data, "frozen reservoir") == set()
+
+
 def test_without_yes_it_is_only_shown_and_the_token_confirms_exactly_that(line: CommandLine) -> None:
     secret = capture(line)
 
@@ -192,3 +214,23 @@ def test_receipts_are_json(line: CommandLine) -> None:
     assert stored["actor"] == "cli"
     assert stored["tables_before"]["passages.passage"] > 0
     assert stored["tables_after"].get("passages.passage", 0) == 0
+
+
+def test_a_passage_that_was_erased_is_no_secret_where_its_file_is_captured_again(line: CommandLine) -> None:
+    note = write(line.directory / "notes" / "a.md", "# Birds", "", PROSE, "", "Something else.")
+    write(
+        line.directory / "notes" / "a.turns.jsonl", turn_line(PROSE), turn_line("Something else.", turn="2")
+    )
+    line.run("ingest", "notes", "--wait", "words")
+    hits = line.run("search", "frozen heron", "--scope", "all", "--json").json["hits"]
+    passage = next(hit["id"] for hit in hits if hit["text"].strip() == PROSE)
+    assert line.run("erase", "--passage", passage, "--yes").status == 0
+
+    add(note, "", "And it goes on.")
+    ran = line.run("ingest", "notes", "--wait", "none")
+    add(note, "", "And on.")
+    report = line.run("ingest", "notes", "--wait", "none", "--json").json
+
+    assert "1 erased passage left out" in ran.out
+    assert "secret" not in ran.out
+    assert (report["redactions"], report["erased_passages"]) == (0, 1)

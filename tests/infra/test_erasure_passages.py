@@ -10,8 +10,12 @@ import pytest
 
 from chronofile.domain.events import RevisionCaptured
 from chronofile.infra.erasing.cutting import NotCutOut, cut_texts
+from chronofile.infra.erasing.remains import remains
+from chronofile.infra.erasing.surveys import surveying
+from chronofile.infra.erasing.wanted import Wanted
 from chronofile.infra.erasure import ErasedAlready
 from chronofile.infra.memory import Memory
+from chronofile.infra.progress import UNWATCHED
 from tests.builders import add, claude_line, revised, turn_line, write
 from tests.infra.erasures import dumped, opened, rebuilt, tables_with
 
@@ -99,7 +103,7 @@ def test_the_files_are_not_captured_again_and_what_they_grow_by_is_without_the_p
     write(note, "It changed.", SECRET, "It goes on.")
     report = memory.ingest([tmp_path], wait="all")
 
-    assert (report.revisions, report.redactions) == (2, 2)
+    assert (report.revisions, report.redactions, report.erased_passages) == (2, 0, 2)
     assert tables_with(conninfo, SECRET) == set()
     assert "It changed.\n[erased]\nIt goes on." in whole(memory, "It changed")
     assert "Once more: [erased] Yes." in whole(memory, "Once more")
@@ -270,3 +274,31 @@ def test_a_large_transcript_is_captured_anew_range_by_range(
     assert new[1].redactions == {"erased": 1}
     assert [e.revision for e in ranges] == [1, 2, 3, 4, 5, 6]
     assert is_rebuilt_alike(memory)
+
+
+def test_a_passage_goes_where_it_is_json_in_ascii_within_a_string(
+    conninfo: str, memory: Memory, tmp_path: Path
+) -> None:
+    said = "Der Kranich überfliegt täglich den zugefrorenen Stausee 🐦 im Süden."
+    answer = json.dumps({"note": said, "more": [json.dumps({"again": said})]})
+    note = write(tmp_path / "n.md", said)
+    chat = write(tmp_path / "c.turns.jsonl", turn_line(f"It printed {answer}."), turn_line(OTHER, turn="2"))
+    memory.ingest([note, chat], wait="all")
+
+    report = memory.erase(passages=[passage_of(memory, said, "Kranich Stausee")])
+
+    assert report.verified
+    assert tables_with(conninfo, "Kranich", "zugefrorenen") == set()
+    assert OTHER in whole(memory, "kettle")
+    assert is_rebuilt_alike(memory)
+
+
+def test_a_text_that_another_source_still_has_is_found_unless_it_came_since(memory: Memory) -> None:
+    memory.remember(f"It is said: {SECRET}")
+    memory.remember(SECRET)
+    parts = memory._parts
+    found = surveying(Wanted(passages=[passage_of(memory, SECRET)]))(parts, UNWATCHED)
+    began = parts.store.position()
+
+    assert {"log.content"} <= set(remains(parts, found, (), began, ()))
+    assert remains(parts, found, (), 0, ()) == ()

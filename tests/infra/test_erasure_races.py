@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from chronofile.infra.erasing.carrying import Words
+from chronofile.infra.erasing.losses import Occasion
+from chronofile.infra.erasing.plan import Plan
+from chronofile.infra.erasing.pursuing import UNLOCKED_TRIES_MAX, ErasureOutrun, carried_out
+from chronofile.infra.erasing.surveys import surveying
+from chronofile.infra.erasing.wanted import Wanted
 from chronofile.infra.memory import Memory
+from chronofile.infra.progress import UNWATCHED
 from tests.builders import add, turn_line, write
 from tests.infra.erasures import dumped, opened, rebuilt, tables_with
 
@@ -183,6 +191,66 @@ def test_what_was_asked_while_it_was_erased_is_erased_too(
     assert report.questions > 0
     memory.catch_up()
     assert "heron" not in "".join(hit.text for hit in memory.search("frozen", scope="all").hits)
+
+
+def test_a_passage_goes_from_a_transcript_that_grows_faster_than_it_can_be_planned(
+    conninfo: str, home: Path, memory: Memory, tmp_path: Path
+) -> None:
+    chats = [tmp_path / f"{name}.turns.jsonl" for name in ("a", "b", "c")]
+    for chat in chats:
+        write(chat, turn_line(SECRET, session=chat.name))
+    memory.ingest(chats, wait="all")
+    passage = next(hit.id for hit in memory.search("heron", scope="all").hits if hit.text == SECRET)
+    parts = memory._parts
+    found = surveying(Wanted(passages=[passage]))(parts, UNWATCHED)
+    turn = 0
+
+    with opened(conninfo, home) as other:
+
+        def decide(now: Occasion, only: Collection[str] | None = None) -> Plan:
+            """Plan, but be overtaken by a capture, until nobody else may append."""
+            nonlocal turn
+            plan = found.decide(now, only)
+            if only is None:
+                turn += 1
+                for chat in chats:
+                    add(chat, turn_line(f"{SECRET} {turn}", turn=f"t{turn}", session=chat.name))
+                other.ingest(chats, wait="none")
+            return plan
+
+        now = Occasion(parts.new_id(), "python", "2026-01-01T00:00:00.000000+00:00")
+        outrun = replace(found, decide=decide)
+        position = carried_out(parts, outrun, decide(now), Words(None, {}), now)
+
+    assert turn == UNLOCKED_TRIES_MAX
+    assert position > 0
+    memory.catch_up()
+    assert not any("heron" in hit.text for hit in memory.search("heron", scope="all", limit=100).hits)
+    assert tables_with(conninfo, "frozen reservoir") == set()
+    assert missing(memory) == set()
+    memory.embed()
+    live = dumped(memory)
+    assert live == rebuilt(memory)
+
+
+def test_an_erasure_that_is_outrun_to_the_end_says_so(
+    conninfo: str, home: Path, memory: Memory, tmp_path: Path
+) -> None:
+    chat = write(tmp_path / "a.turns.jsonl", turn_line(SECRET))
+    memory.ingest([chat], wait="all")
+    passage = next(hit.id for hit in memory.search("heron", scope="all").hits if hit.text == SECRET)
+    parts = memory._parts
+    found = surveying(Wanted(passages=[passage]))(parts, UNWATCHED)
+    now = Occasion(parts.new_id(), "python", "2026-01-01T00:00:00.000000+00:00")
+    plan = found.decide(now)
+    add(chat, turn_line("And so on.", turn="2"))
+    memory.ingest([chat], wait="all")
+    stale = replace(found, decide=lambda now, only=None: plan)
+
+    with pytest.raises(ErasureOutrun):
+        carried_out(parts, stale, plan, Words(None, {}), now)
+
+    assert "heron" in memory.search("heron", scope="all").hits[0].text
 
 
 def wait_for_waiters(conninfo: str, count: int) -> None:

@@ -18,7 +18,7 @@ QUESTION = "what is the key of the made-up thing?"
 
 # Logs of every kind, as another program that uses the package would see them.
 PROGRAM = """
-import logging, sys, structlog
+import logging, sys, warnings, structlog
 from chronofile.infra import logs
 if len(sys.argv) > 1:
     logs.configure(int(sys.argv[1]), sys.argv[2])
@@ -28,6 +28,7 @@ log = structlog.get_logger("chronofile.made.up")
 log.debug("a step", count=1); log.info("an event", count=2); log.warning("a warning", count=3)
 logging.getLogger("sqlalchemy.engine").info("SELECT people's text")
 logging.getLogger("psycopg").warning("a warning of a library")
+warnings.warn("a warning for programmers", RuntimeWarning)
 try:
     text = "people's text"
     raise ValueError("broken")
@@ -68,6 +69,12 @@ def test_json_logs_are_one_object_a_line_of_the_levels_asked_for(verbosity: int,
     assert {line["level"] for line in lines} == expected
     assert {"event", "level", "logger", "timestamp"} <= set(lines[0])
     assert any(line["logger"] == "psycopg" for line in lines)
+
+
+def test_what_libraries_warn_their_programmers_of_is_a_step() -> None:
+    for log_format in ("console", "json"):
+        assert "for programmers" not in logged("0", log_format).stderr + logged("1", log_format).stderr
+        assert "for programmers" in logged("2", log_format).stderr
 
 
 def test_libraries_that_would_write_texts_stay_silent_at_every_level() -> None:

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from chronofile.infra.datastore import Datastore
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.migrate import migrate
 from chronofile.infra.migrate import store_key as key_of
+from chronofile.infra.watch.flush import Flush
+from chronofile.infra.watch.watcher import Watcher
 from chronofile.infra.wiring import memory_of
 from tests.builders import add, claude_line, commit, write
 from tests.infra.storms import Storm
@@ -149,6 +152,34 @@ def test_a_path_that_is_not_there_is_waited_for_unless_none_is(
     with watching(folder / "none", home=home, conninfo=conninfo) as watch:
         assert watch.process.wait(20) == 1
     assert "Nothing that could be watched is there" in watch.said
+
+
+def test_a_folder_that_an_agent_made_meanwhile_is_watched_from_the_next_scan_on(
+    folder: Path, home: Path, conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chronofile.infra.watch.watcher.RECONCILE_S", 0.2)
+    config = load({"home": str(home), "database_url": conninfo}, {})
+    flushes: list[Flush] = []
+    said: list[str] = []
+    watcher = Watcher(
+        [folder],
+        lambda: memory_of(config, caller="cli"),
+        home=home,
+        told=flushes.append,
+        say=said.append,
+        more=lambda: (folder.parent / "projects").glob("*"),
+    )
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    try:
+        until(lambda: flushes)
+        write(folder.parent / "projects" / "p" / "s.jsonl", claude_line("Hello."))
+        until(lambda: sum(flush.captured.revisions for flush in flushes) == 2)
+    finally:
+        watcher.stop()
+        thread.join()
+
+    assert said == [f"{folder.parent / 'projects' / 'p'} is there, and watched."]
 
 
 def test_one_watch_runs_per_home_and_its_lease_survives_no_kill(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chronofile.infra.cli.agents import user_folder
+from chronofile.infra.agents import user_folder
 from chronofile.infra.cli.progress import sizes
 from chronofile.infra.contents import ContentStore
 from chronofile.infra.event_store import EventStore

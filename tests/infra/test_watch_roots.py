@@ -210,6 +210,21 @@ def test_a_root_that_is_not_there_yet_is_waited_for(folder: Path) -> None:
         assert watch.look() == News((later,), (f"{later} is there, and watched.",))
 
 
+def test_a_root_that_is_added_is_watched_from_the_next_look_on(folder: Path) -> None:
+    with eyes(folder) as watch:
+        watch.look()
+        later = folder.parent / "later"
+        later.mkdir()
+        (later / "a.md").write_text("a")
+
+        watch.roots.add([later, folder, later])
+
+        assert watch.look() == News((later,), (f"{later} is there, and watched.",))
+        assert watch.look() == News()
+        (later / "b.md").write_text("b")
+        assert str(later / "b.md") in watch.seen()
+
+
 def test_an_empty_folder_counts_only_if_something_was_seen_in_it(folder: Path, tmp_path: Path) -> None:
     empty = Path(os.path.realpath(tmp_path)) / "disk"
     empty.mkdir()

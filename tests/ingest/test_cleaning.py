@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chronofile.domain.erasure import MARK, Span, without_texts
-from chronofile.ingest.cleaning import cleaning, cut_out, literal, literals, rewritten
+from chronofile.ingest.cleaning import cleaning, cut_out, forms, literal, literals, rewritten
 from chronofile.ingest.scan import Found
 from chronofile.ingest.sighting import Sighting, look
 from tests.builders import claude_line, turn_line, write
@@ -144,3 +144,14 @@ def test_without_redaction_only_erased_passages_are_left_out(tmp_path: Path) -> 
     assert clean(content, seen, spans(PASSAGE)).content == f"{TOKEN} {MARK}\n\n".encode()
     assert clean(content, seen, ()).content is content
     assert clean(content, replace(seen, encoding="utf-8"), spans("another passage")).content is content
+
+
+def test_the_forms_of_a_text_are_what_any_writer_of_json_makes_of_it_also_within_json() -> None:
+    found = forms(PASSAGE, 2)
+
+    for text in (PASSAGE, PASSAGE.replace("\n", "\r\n")):
+        for outer in (True, False):
+            for inner in (True, False):
+                once = json.dumps(text, ensure_ascii=inner)
+                assert {text, once[1:-1], json.dumps(once[1:-1], ensure_ascii=outer)[1:-1]} <= found
+    assert forms("plain words", 3) == {"plain words"}

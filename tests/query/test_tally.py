@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from chronofile.infra.overdue import overdue
-from chronofile.query.tally import AgentCount, CapturedCount, ParsedCount, Tally, tally
+from chronofile.query.tally import CapturedCount, ParsedCount, Tally, tally
 from tests.builders import add, claude_line, turn_line, write
 from tests.world import World
-
-NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 def test_nothing_captured_is_an_empty_tally(world: World) -> None:
@@ -70,21 +65,20 @@ def test_each_agent_has_its_last_capture_its_last_event_and_its_last_hook(
     assert {"ingest", "watch", "hook:claude-code"} <= found.batches.keys()
 
 
-def test_an_agent_that_wrote_a_day_after_its_last_capture_is_overdue(tmp_path: Path) -> None:
-    transcript = write(tmp_path / "projects" / "a" / "main.jsonl", "{}")
-    folders = {"claude-code": [tmp_path / "projects", tmp_path / "none"], "codex": [tmp_path / "none"]}
-    for later, is_overdue in ((timedelta(hours=20), False), (timedelta(days=3, hours=1), True)):
-        changed_s = (NOW + later).timestamp()
-        os.utime(transcript, (changed_s, changed_s))
-        agents = {"claude-code": AgentCount(1, 1, NOW), "codex": AgentCount(1, 1, NOW), "aider": AgentCount()}
+def test_what_is_captured_from_an_agents_folder_is_the_agents_also_in_a_format_that_is_not_known(
+    world: World, tmp_path: Path
+) -> None:
+    rollout = write(tmp_path / "sessions" / "2026" / "rollout.jsonl", '{"kind": "made-up"}')
+    write(tmp_path / "sessions-of-others" / "rollout.jsonl", '{"kind": "else"}')
+    chat = write(tmp_path / "claude" / "s.jsonl", claude_line("First."))
+    world.capture(tmp_path)
+    world.catch_up()
+    folders = {"codex": [str(tmp_path / "sessions")], "claude-code": [str(tmp_path)], "cursor": []}
 
-        told = list(overdue(agents, folders))
+    found = tally(world.engine, folders).agents
 
-        assert bool(told) is is_overdue
-        assert all(sentence.startswith("claude-code: a transcript is 3 days newer") for sentence in told)
-
-
-def test_an_agent_that_was_never_captured_is_not_asked_after(tmp_path: Path) -> None:
-    write(tmp_path / "main.jsonl", "{}")
-
-    assert list(overdue({"claude-code": AgentCount()}, {"claude-code": [tmp_path]})) == []
+    assert {name: (count.sources, count.bytes) for name, count in found.items()} == {
+        "claude-code": (1, chat.stat().st_size),
+        "codex": (1, rollout.stat().st_size),
+    }
+    assert found["codex"].last_capture is not None
