@@ -328,7 +328,8 @@ class Memory:
         """Remove sources, passages, memories and all of scopes for good, with everything derived from them.
 
         With a `token` only what it was given for. Raises BadRequest, UnknownSource, UnknownPassage, UnknownMemory,
-        UnknownScope, ErasedAlready, PlanChanged, NotCutOut, ProjectionsNotOurs.
+        UnknownScope, ErasedAlready, ErasureStopped, ErasureGoesOn, ErasureOutrun, PlanChanged, NotCutOut,
+        ProjectionsNotOurs.
         """
         from chronofile.infra import erasure
         from chronofile.infra.erasing.wanted import Wanted
