@@ -13,6 +13,7 @@ from chronofile.domain.times import iso
 from chronofile.infra.erasing.aftermath import bring_past, require_ours
 from chronofile.infra.erasing.carrying import Words
 from chronofile.infra.erasing.completing import completed
+from chronofile.infra.erasing.exclusive import ErasureGoesOn, alone
 from chronofile.infra.erasing.finishing import begun, carry_on, finish, finished, is_redaction
 from chronofile.infra.erasing.losses import Occasion
 from chronofile.infra.erasing.plan import Plan
@@ -30,7 +31,6 @@ from chronofile.infra.erasing.surveys import (
     surveying,
     surveying_secrets,
 )
-from chronofile.infra.erasing.turns import ErasureGoesOn, alone
 from chronofile.infra.erasing.wanted import Wanted, reading, uris
 from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.ingest import known

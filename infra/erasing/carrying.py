@@ -17,9 +17,9 @@ from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.events import ContentErased, Event
 from chronofile.domain.identity import decoded, encoded
+from chronofile.infra.erasing.exclusive import LOCK
 from chronofile.infra.erasing.losses import Loss, Occasion
 from chronofile.infra.erasing.plan import Plan, by_key, references
-from chronofile.infra.erasing.turns import LOCK
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts

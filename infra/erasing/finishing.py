@@ -15,6 +15,7 @@ from chronofile.domain.wording import counted
 from chronofile.infra.erasing.aftermath import bring_past, drop_idle, forget_vectors, require_ours
 from chronofile.infra.erasing.carrying import Words
 from chronofile.infra.erasing.cutting import NotCutOut
+from chronofile.infra.erasing.exclusive import alone
 from chronofile.infra.erasing.losses import Occasion
 from chronofile.infra.erasing.pursuing import carried_out
 from chronofile.infra.erasing.receipts import BEGUN, FINISHED, Receipts, known_before
@@ -30,7 +31,6 @@ from chronofile.infra.erasing.surveys import (
     surveying_secrets,
 )
 from chronofile.infra.erasing.tables import CONTENT
-from chronofile.infra.erasing.turns import alone
 from chronofile.infra.erasing.wanted import Wanted, reading
 from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.ingest import erased

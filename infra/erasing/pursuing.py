@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from chronofile.domain.errors import ChronofileError, LogBusy, WrongExpectedVersion
 from chronofile.infra.erasing.carrying import Words, carry_out
+from chronofile.infra.erasing.exclusive import locked
 from chronofile.infra.erasing.losses import Occasion
 from chronofile.infra.erasing.plan import Plan
 from chronofile.infra.erasing.surveys import ErasedAlready, PlanChanged, Survey, stands
-from chronofile.infra.erasing.turns import locked
 from chronofile.infra.progress import UNWATCHED, Progress
 
 if TYPE_CHECKING:

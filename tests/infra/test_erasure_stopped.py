@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from chronofile.infra.erasing import turns
+from chronofile.infra.erasing import exclusive
+from chronofile.infra.erasing.exclusive import ErasureGoesOn, alone
 from chronofile.infra.erasing.receipts import Receipts
-from chronofile.infra.erasing.turns import ErasureGoesOn, alone
 from chronofile.infra.erasure import ErasedAlready, ErasureStopped
 from chronofile.infra.mcp import tools
 from chronofile.infra.mcp.arguments import SearchArguments
@@ -231,7 +231,7 @@ def test_what_nobody_knows_any_more_stays_begun_and_is_named_until_it_is_erased(
 def test_only_one_erases_at_a_time(
     conninfo: str, home: Path, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "LEASE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(exclusive, "LEASE_TIMEOUT_S", 0.1)
     note = write(tmp_path / "note.md", SECRET)
     memory.ingest([note], wait="all")
 

@@ -1,4 +1,4 @@
-"""Turns: one erasure at a time in a database, and where it must be, one that the log waits for."""
+"""Exclusive: one erasure at a time in a database, and where it must be, one that the log waits for."""
 
 from __future__ import annotations
 
