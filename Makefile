@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m
 ARGS ?=
+# Tests wait for processes and databases more than they compute.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help try venv test check format-check lint types imports format bench clean
@@ -18,7 +20,7 @@ try: $(VENV)/.installed ## Capture SOURCE (default: this folder) into a throwawa
 venv: $(VENV)/.installed-dev ## Make .venv with everything that development needs
 
 test: $(VENV)/.installed-dev ## Run the tests (ARGS="-k name" picks some)
-	$(RUN) pytest $(ARGS)
+	$(RUN) pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: format-check lint types imports test ## What CI runs: format, lint, types, imports, tests
 

@@ -482,7 +482,7 @@ def test_a_hook_can_read_how_far_a_transcript_is_captured(world: World, tmp_path
     world.capture(path)
 
     offset = world.home / "captured" / blake2b(os.fsencode(path), digest_size=16).hexdigest()
-    assert int(offset.read_text(encoding="ascii")) == path.stat().st_size
+    assert int(offset.read_text(encoding="ascii").split()[0]) == path.stat().st_size
 
 
 def test_only_what_was_named_is_looked_at_and_by_the_same_rules(world: World, folder: Path) -> None:
