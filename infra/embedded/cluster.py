@@ -145,8 +145,7 @@ def create(place: Place) -> None:
     Raises StartFailed, DiskFull or AccountMissing; a process that is killed leaves what the next one removes.
     """
     parent, prefix = place.data_folder.parent, f"{place.data_folder.name}.new-"
-    for unfinished in parent.glob(f"{glob.escape(prefix)}*"):
-        shutil.rmtree(unfinished, ignore_errors=True)
+    _remove_unfinished(parent, prefix)
     # The name is new each time, since the initdb of a process that was killed may go on for a moment.
     new = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
@@ -159,7 +158,14 @@ def create(place: Place) -> None:
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
+    # What such an initdb wrote while its folder was being removed.
+    _remove_unfinished(parent, prefix)
     _sync(parent)
+
+
+def _remove_unfinished(parent: Path, prefix: str) -> None:
+    for unfinished in parent.glob(f"{glob.escape(prefix)}*"):
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def configure(place: Place) -> None:
