@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chronofile.infra.config import ON
 from chronofile.infra.progress import UNWATCHED, Progress
 from chronofile.ingest.capture import Capture
-from chronofile.ingest.cleaning import cleaning
+from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.redaction import redact_text
 
 if TYPE_CHECKING:
@@ -20,22 +20,21 @@ def without_secrets(parts: Parts, text: str) -> tuple[str, Mapping[str, int]]:
     return redact_text(text) if parts.config["redaction"] == ON else (text, {})
 
 
+def clean_of(parts: Parts) -> Clean:
+    """Return what takes out of a range's bytes what is not to be stored."""
+    return cleaning(parts.contents.key, redacting=parts.config["redaction"] == ON)
+
+
 def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
     """Return a run that has not begun; a run is one batch."""
-    key_of = parts.contents.key
-
-    def read(keys: Sequence[str]) -> Mapping[str, bytes]:
-        with parts.engine.connect() as conn:
-            return parts.contents.read(conn, keys)
-
     return Capture(
         parts.store,
-        key_of,
+        parts.contents.key,
         home=parts.config.home,
         store_key=parts.store_key,
         now=parts.clock(),
         new_id=parts.new_id,
-        clean=cleaning(key_of, redacting=parts.config["redaction"] == ON),
-        read=read,
+        clean=clean_of(parts),
+        read=parts.read,
         tick=progress.captured,
     )

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from chronofile.domain.rejection import NotRead
-from chronofile.infra.config import ON
+from chronofile.infra.capturing import clean_of
 from chronofile.infra.draining import Pass, Told, by_path
 from chronofile.infra.failures import is_expected
 from chronofile.ingest import hooked, spool
-from chronofile.ingest.cleaning import cleaning
 from chronofile.ingest.recovery import Recovery
 from chronofile.ingest.spool import Entry, Unusable
 
@@ -93,13 +92,7 @@ class _Drain:
 
     def __post_init__(self) -> None:
         parts = self.parts
-
-        def read(keys: Sequence[str]) -> Mapping[str, bytes]:
-            with parts.engine.connect() as conn:
-                return parts.contents.read(conn, keys)
-
-        clean = cleaning(parts.contents.key, redacting=parts.config["redaction"] == ON)
-        self.recovery = Recovery(parts.store, parts.contents.key, clean, read)
+        self.recovery = Recovery(parts.store, parts.contents.key, clean_of(parts), parts.read)
 
     def run(self) -> Drained:
         entries = list(self._entries())

@@ -292,8 +292,7 @@ def _uri_of_passage(parts: Parts, name: str) -> str | None:
 
 def _texts(parts: Parts, standing: Mapping[str, memories.Memory]) -> dict[str, str]:
     """Return the memories' texts by the keys of what is stored; what was erased is missing."""
-    with parts.engine.connect() as conn:
-        found = parts.contents.read(conn, [memory.text for memory in standing.values()])
+    found = parts.read([memory.text for memory in standing.values()])
     return {key: decoded(content) for key, content in found.items()}
 
 

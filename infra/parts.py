@@ -43,3 +43,8 @@ class Parts:
     def all_projections(self) -> list[Projection]:
         """The projections with that of the transformer vectors, upstream first."""
         return [*self.projections, self.vectors]
+
+    def read(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored contents by their keys, as they are now; what was erased is missing."""
+        with self.engine.connect() as conn:
+            return self.contents.read(conn, keys)

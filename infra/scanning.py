@@ -104,5 +104,4 @@ def _name(parts: Parts, key: str) -> str:
 
 
 def _read(parts: Parts, key: str) -> bytes | None:
-    with parts.engine.connect() as conn:
-        return parts.contents.read(conn, [key]).get(key)
+    return parts.read([key]).get(key)

@@ -6,13 +6,13 @@ That a hook works shows here also where everything that it tells of was captured
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from chronofile.ingest.offsets import FOLDER
+from chronofile.ingest.small_files import replace_file
 from chronofile.ingest.spool import AGENT, Entry
 
 FILE_NAME = "hooks.json"
@@ -31,7 +31,7 @@ def note(home: Path, entries: Iterable[Entry]) -> None:
     with suppress(OSError):
         file = home / FOLDER / FILE_NAME
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        _write(file, json.dumps(latest).encode("ascii"))
+        replace_file(file, json.dumps(latest).encode("ascii"))
 
 
 def last(home: Path) -> dict[str, datetime]:
@@ -52,14 +52,3 @@ def _read(home: Path) -> dict[str, int]:
         for agent, at_ns in named
         if AGENT.fullmatch(agent) and type(at_ns) is int and 0 <= at_ns < 1 << 63
     }
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write the file under another name first, so that nobody reads half of it."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, content)
-    finally:
-        os.close(descriptor)
-    temporary.replace(file)

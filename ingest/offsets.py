@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest.sighting import Bytes
+from chronofile.ingest.small_files import replace_file
 
 FOLDER = "captured"
 PROBE_BYTES = 4 << 10
@@ -29,7 +30,7 @@ def write(home: Path, captured: Mapping[Path, Bytes]) -> None:
         for path, content in captured.items():
             with suppress(NotRead):
                 last = content.range(max(0, content.size - PROBE_BYTES), content.size)
-                _write(_file(home, path), _line(content.size, last))
+                replace_file(_file(home, path), _line(content.size, last))
 
 
 def read(home: Path, path: Path) -> int:
@@ -49,14 +50,3 @@ def _line(offset: int, last: bytes) -> bytes:
 
 def _file(home: Path, path: Path) -> Path:
     return home / FOLDER / blake2b(os.fsencode(path), digest_size=16).hexdigest()
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write the file under another name first, so that nobody reads half of it."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, content)
-    finally:
-        os.close(descriptor)
-    temporary.replace(file)

@@ -19,6 +19,7 @@ from typing import Any
 
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest import offsets
+from chronofile.ingest.small_files import replace_file
 from chronofile.ingest.spooled import SpooledBytes, held, is_object
 
 VERSION = 1
@@ -139,7 +140,7 @@ def set_aside(file: Path, reason: str) -> None:
     aside = file.parent / _ASIDE
     aside.mkdir(mode=0o700, exist_ok=True)
     file.rename(aside / file.name)
-    _write(aside / (file.name + _REASON), reason.encode("utf-8", "backslashreplace") + b"\n")
+    replace_file(aside / (file.name + _REASON), reason.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def discard(home: Path, paths: frozenset[Path]) -> int:
@@ -275,17 +276,6 @@ def _first_line(file: Path) -> tuple[bytes, int]:
         return content[: content.find(b"\n") + 1], status.st_size
     finally:
         os.close(descriptor)
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a small file under another name first, so that nobody reads half of it."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, content)
-    finally:
-        os.close(descriptor)
-    temporary.replace(file)
 
 
 def _aside(home: Path) -> list[Path]:

@@ -179,8 +179,7 @@ def _standing(parts: Parts, passages: Sequence[str]) -> list[str]:
 def _reason(parts: Parts, receipt: Receipt) -> str | None:
     if (key := receipt["reason"]) is None:
         return None
-    with parts.engine.connect() as conn:
-        content = parts.contents.read(conn, [key]).get(key)
+    content = parts.read([key]).get(key)
     return None if content is None else decoded(content)
 
 

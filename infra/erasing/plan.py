@@ -229,8 +229,7 @@ def _reader(parts: Parts) -> Read:
     """Return what reads one content at a time: a source may be larger than memory."""
 
     def read(key: str) -> bytes | None:
-        with parts.engine.connect() as conn:
-            return parts.contents.read(conn, [key]).get(key)
+        return parts.read([key]).get(key)
 
     return read
 
