@@ -48,7 +48,7 @@ class RevisionCaptured:
     batch: str
     observed_at: str
     event_time: str | None
-    """When the file was last changed; None for transcripts, whose turns carry their own times."""
+    """When the file was last changed, or a conversation that is captured as a whole, as far as it tells; else None."""
     redactions: Mapping[str, int] = field(default_factory=dict)
     """How many secrets each rule removed."""
     original: ContentKey | None = None

@@ -36,6 +36,7 @@ class Source:
     end: int = 0
     probe: str = ""
     format: str | None = None
+    event_time: str | None = None
     removed: bool = False
     hidden: bool = False
     """Whether what was captured last, or what it continues, was undone."""
@@ -208,6 +209,7 @@ def _evolved(source: Source, event: Event, reverted: Collection[str]) -> Source:
                 end=event.end,
                 probe=event.probe,
                 format=event.format,
+                event_time=event.event_time,
                 file=event.file,
                 removed=False,
                 hidden=event.batch in reverted or (source.hidden and event.start > 0),

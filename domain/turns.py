@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from chronofile.domain.formats.heads import Head
 
 Role = Literal["user", "assistant", "system", "tool"]
 PartType = Literal["text", "thinking", "tool_call", "tool_result", "summary", "notice"]
@@ -36,6 +39,8 @@ class Turn:
     parts: tuple[Part, ...]
     session: str | None = None
     """The session it belongs to where that is not the source's own: a sidechain."""
+    superseded: bool = False
+    """Whether something else took its place in the conversation as it goes on: another branch, a rewind."""
 
     @property
     def text(self) -> str:
@@ -52,9 +57,11 @@ class Folded:
     """What a range of records came to.
 
     `turns` are the turns that the range began or extended, in order of their beginning; one that a
-    later range extends comes again, whole, under its key. `removed` are keys of turns that a rewind
-    took away. `unknown` counts records of types that the format does not know and that were kept raw;
-    `unreadable` counts records that are no such record at all.
+    later range extends comes again, whole, under its key. `removed` are keys of turns that were never
+    to be there, and `superseded` those of earlier turns whose place was taken: they stay, and are marked.
+    `unknown` counts records of types that the format does not know and that were kept raw, a version that
+    it does not know as `version <its number>`; `unreadable` counts records that are no such record at all.
+    `title` is what the conversation is called as far as the range tells, None where it does not.
     """
 
     turns: tuple[Turn, ...]
@@ -62,6 +69,8 @@ class Folded:
     removed: tuple[str, ...] = ()
     unknown: Mapping[str, int] | None = None
     unreadable: int = 0
+    superseded: tuple[str, ...] = ()
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +79,34 @@ class Identity:
 
     `session` is what answers call the session. `key` tells apart what shares a session id (a sub-agent
     of a session has the session's id and an agent's id). `cwd` is the session's working directory.
-    `scope` is set where the records themselves name their scope.
+    `scope` is set where the records themselves name their scope. `updated` (ISO-8601) is when a conversation
+    that is captured as a whole was last changed, as far as it tells: of two states the later one is shown.
     """
 
     session: str
     key: str
     cwd: str | None = None
     scope: str | None = None
+    updated: str | None = None
+
+
+Layout = Literal["lines", "text", "conversations", "parted"]
+"""Where a file's records and conversations end.
+
+`lines`: each line is a record of the one conversation, and the file grows. `text`: the file is one conversation that
+somebody wrote down as text, and is captured as a whole. `conversations`: the file is JSON, each
+conversation one record, written anew as a whole: the elements of an array, or the one value that there is. They
+reach the fold as lines, with the line breaks between their values turned into spaces. `parted`: the lines belong
+to several conversations, which `PartedFormat.part` tells apart.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How surely a file is of a format, 0 to 1, and how its records lie in it if it is."""
+
+    confidence: float
+    layout: Layout = "lines"
 
 
 class Format(Protocol):
@@ -86,15 +116,32 @@ class Format(Protocol):
     """As stored in events and shown in answers: `claude-code`, `turns`."""
     version: int
     """Goes up when the same records give other turns."""
+    is_json: bool
+    """Whether each record is a JSON object on a line; else the lines are text."""
 
-    def recognise(self, head: Sequence[str], path_name: str) -> float:
-        """How surely the first lines of a file are of this format, 0 to 1; the name is a hint and no more."""
+    def recognise(self, head: Head) -> Likeness:
+        """How surely a file that begins like this is of this format; its name is a hint and no more."""
         ...
 
     def identify(self, lines: Sequence[str], path_name: str) -> Identity | None:
-        """Who the transcript is, from its first lines; None when they do not tell yet."""
+        """Who the transcript is, from its first lines, or from a conversation's one record; None if they do not tell."""
         ...
 
     def fold(self, state: State | None, lines: Sequence[str]) -> Folded:
-        """Fold complete lines (without their line ends) into turns; `state` is None at the beginning."""
+        """Fold complete lines (without their line ends) into turns; `state` is None at the beginning.
+
+        Nothing in a record raises: what cannot be read is counted.
+        """
+        ...
+
+
+Session = tuple[str | None, str]
+"""The scope that lines name, or None, and the session that they belong to."""
+
+
+class PartedFormat(Format, Protocol):
+    """A format whose files hold the lines of several conversations."""
+
+    def part(self, lines: Iterable[str]) -> Iterator[tuple[Session | None, str]]:
+        """Yield each line of a file with whom it belongs to, None for one that belongs to nobody."""
         ...

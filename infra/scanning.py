@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chronofile.domain import streams
 from chronofile.domain.events import Event, MemoryCorrected, MemoryRemembered, RevisionCaptured
-from chronofile.domain.formats import FORMATS
+from chronofile.domain.formats import holds_json
 from chronofile.domain.identity import decoded
 from chronofile.infra.erasing.questions import asked, texts_of
 from chronofile.infra.erasing.wanted import Wanted, every, find, reading, uris
@@ -82,7 +82,7 @@ def _of_stream(parts: Parts, events: Sequence[Event]) -> Iterator[Finding]:
                 lines = 0 if event.start == 0 else lines
                 content = _read(parts, key)
                 if content is not None and key not in looked:
-                    records = event.format in FORMATS
+                    records = holds_json(event.format)
                     for found in findings(content, encoding=event.encoding, records=records, name=name):
                         yield Finding(found.rule, found.line + lines, found.preview)
                 lines += (content or b"").count(b"\n")

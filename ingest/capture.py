@@ -25,12 +25,13 @@ from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.former import Read, Rewritten, former
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import CAPTURED, KnownFile, unsettled
+from chronofile.ingest.looking import looks, rejected_file
 from chronofile.ingest.placing import Placing
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.planner import Planner
 from chronofile.ingest.reading import fingerprint_of
 from chronofile.ingest.scan import Found, scan
-from chronofile.ingest.sighting import Looked, look, rejected_file
+from chronofile.ingest.sighting import Looked
 from chronofile.ingest.vanished import vanished
 
 GROUP_FILES_MAX = 200
@@ -146,8 +147,7 @@ class Capture:
     def _looks(self, request: Request, captured: Captured, seen: set[Path]) -> Iterator[Looked]:
         """Yield the files that changed, as they are read."""
         for found in self._changed(request, captured, seen):
-            looked = self._look(request, found, captured)
-            if looked is not None:
+            for looked in self._look(request, found, captured):
                 captured.waiting_bytes += looked.waiting_bytes
                 self._tick(found.path, captured)
                 yield looked
@@ -158,7 +158,9 @@ class Capture:
         size = 0
         for looked in looks:
             group.append(looked)
-            size += min(looked.fingerprint.size, GROUP_BYTES_MAX)
+            size += (
+                GROUP_BYTES_MAX if looked.sources_before else min(looked.fingerprint.size, GROUP_BYTES_MAX)
+            )
             if len(group) >= GROUP_FILES_MAX or size >= GROUP_BYTES_MAX:
                 yield group
                 group, size = [], 0
@@ -199,26 +201,25 @@ class Capture:
             return False
         return fingerprint_of(status) == file.fingerprint
 
-    def _look(self, request: Request, found: Found, captured: Captured) -> Looked | None:
+    def _look(self, request: Request, found: Found, captured: Captured) -> Iterator[Looked]:
         """Look at a file; one that is there and cannot be read is rejected, and remembered as such."""
+        is_anything = False
         try:
-            looked = look(found, format_name=request.format_name)
-            if looked is None:
-                captured.omitted[found.otherwise or "ignored"] += 1
-                return None
+            for looked in looks(found, format_name=request.format_name):
+                is_anything = True
+                _note(looked, captured)
+                yield looked
         except NotRead as error:
+            captured.rejected.append(error.rejected)
             try:
                 fingerprint = fingerprint_of(os.lstat(found.path))
             except OSError:
-                captured.rejected.append(error.rejected)
-                return None
-            looked = rejected_file(found, fingerprint, error.rejected)
+                return
+            if not is_anything:
+                yield rejected_file(found, fingerprint, error.rejected)
         else:
-            captured.read_bytes += looked.fingerprint.size
-        if looked.rejected is not None:
-            captured.rejected.append(looked.rejected)
-        captured.rejected += looked.left_out
-        return looked
+            if not is_anything:
+                captured.omitted[found.otherwise or "ignored"] += 1
 
     def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
         """Decide and append what a group of files means, until nothing of it is left."""
@@ -318,6 +319,15 @@ class Capture:
                     known.write_files(cursor, (), [file.path for file in chunk])
 
 
+def _note(looked: Looked, captured: Captured) -> None:
+    if looked.is_last:
+        captured.read_bytes += looked.fingerprint.size
+    if looked.rejected is not None:
+        captured.rejected.append(looked.rejected)
+    captured.rejected += looked.left_out
+    captured.omitted.update(looked.omitted)
+
+
 def _write_beside(cursor: known.Cursor, planned: Planned) -> None:
     known.write_names(cursor, planned.names)
     if planned.taken_back:
@@ -329,6 +339,8 @@ def _count(planned: Planned, captured: Captured) -> None:
     captured.sources |= planned.revised
     captured.revisions += planned.revisions
     captured.unchanged += planned.unchanged
+    if planned.older:
+        captured.omitted["older-copy"] += planned.older
     captured.moved += planned.moved
     captured.redactions += planned.redactions
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from chronofile.domain.erasure import SHORT_CHARS, Span, without
 from chronofile.ingest.gathered import KeyOf
+from chronofile.ingest.literals import literals as spans_of
 from chronofile.ingest.redaction import Redacted, redact
 from chronofile.ingest.sighting import Sighting
 
@@ -29,8 +30,6 @@ FIELDS_KEPT = frozenset(
 )  # fmt: skip
 """Names of fields of transcripts whose values say how a record is to be read, and not what somebody said."""
 
-# Repeats are unrolled, so that a literal of megabytes is one step for each backslash in it.
-_LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _COLON = re.compile(r"\s*:")
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _MARKED_ENCODINGS = ("utf-8", "utf-8-sig")
@@ -43,7 +42,7 @@ def cleaning(key_of: KeyOf, *, redacting: bool) -> Clean:
         found = Redacted(content, {})
         if redacting:
             found = redact(
-                content, encoding=sighting.encoding, records=sighting.growing, name=sighting.path.name
+                content, encoding=sighting.encoding, records=sighting.holds_json, name=sighting.path.name
             )
         if not spans:
             return found
@@ -52,7 +51,7 @@ def cleaning(key_of: KeyOf, *, redacting: bool) -> Clean:
             found.content,
             lambda text: without(text, spans, key_of),
             encoding=sighting.encoding,
-            records=sighting.growing,
+            records=sighting.holds_json,
         )
         return Redacted(left.content, Counter(found.counts) + Counter(left.counts))
 
@@ -79,14 +78,14 @@ def literals(line: str) -> Iterator[tuple[int, int, str | None, str]]:
     """
     name: str | None = None
     end_of_name = -1
-    for found in _LITERAL.finditer(line):
-        if colon := _COLON.match(line, found.end()):
-            name, end_of_name = found[0][1:-1], colon.end()
+    for start, end in spans_of(line):
+        if colon := _COLON.match(line, end + 1):
+            name, end_of_name = line[start:end], colon.end()
             continue
-        said = _said(found[0])
+        said = _said(line[start:end])
         if said is not None:
-            own = name if end_of_name != -1 and not line[end_of_name : found.start()].strip() else None
-            yield found.start(), found.end(), own, said
+            own = name if end_of_name != -1 and not line[end_of_name : start - 1].strip() else None
+            yield start - 1, end + 1, own, said
         end_of_name = -1
 
 
@@ -169,11 +168,11 @@ def _of_record(line: str, remove: Remove) -> tuple[str, int]:
     return cleaned, total
 
 
-def _said(found: str) -> str | None:
-    if "\\" not in found:
-        return found[1:-1]
+def _said(written: str) -> str | None:
+    if "\\" not in written:
+        return written
     try:
-        said = json.loads(found, strict=False)
+        said = json.loads(f'"{written}"', strict=False)
     except ValueError:
         return None
     return said if isinstance(said, str) else None

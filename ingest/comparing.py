@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -13,9 +13,10 @@ from chronofile.domain.formats import neutral
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.known import is_gone
+from chronofile.ingest.looking import looks
 from chronofile.ingest.reading import opened
 from chronofile.ingest.scan import Found
-from chronofile.ingest.sighting import Bytes, FileBytes, Looked, Sighting, look
+from chronofile.ingest.sighting import Bytes, FileBytes, Looked, Sighting
 from chronofile.ingest.spooled import MARK
 
 FileState = Literal["same", "behind", "changed", "gone", "unreadable", "recovered"]
@@ -58,7 +59,7 @@ class Comparing:
     """Compares one source after the other; those of one file should come together, since it is read once for them."""
 
     key_of: KeyOf
-    _looked: tuple[Path, str, Looked | None] | None = field(default=None, repr=False)
+    _looked: tuple[Path, str, _Seen | None] | None = field(default=None, repr=False)
 
     def compare(self, captured: Captured) -> Compared:
         """Compare the ranges with the file that holds them now, a range at a time."""
@@ -80,22 +81,34 @@ class Comparing:
             return self._against(FileBytes(path, file.fingerprint.size), captured)
 
     def _transcript(self, path: Path, captured: Captured) -> Compared:
-        looked = self._look(path, captured.format)
-        sighting = None if looked is None else _own(looked.sightings, captured)
-        if looked is None or sighting is None:
+        seen = self._look(path, captured.format)
+        sighting = None if seen is None else _own(seen.sightings, captured)
+        if seen is None or sighting is None:
             return Compared("changed", detail="The file does not hold this session any more.")
+        if isinstance(sighting, _Whole):
+            is_same = sighting.original == captured.ranges[-1][2] if captured.ranges else False
+            return Compared("same") if is_same else Compared("changed", detail="The conversation is another.")
         found = self._against(sighting.content, captured)
-        return Compared(found.state, found.behind_bytes, looked.waiting_bytes, found.detail)
+        return Compared(found.state, found.behind_bytes, seen.waiting_bytes, found.detail)
 
-    def _look(self, path: Path, format_name: str) -> Looked | None:
+    def _look(self, path: Path, format_name: str) -> _Seen | None:
         if self._looked is None or self._looked[:2] != (path, format_name):
             self._looked = None  # The former is let go of before the next is read.
-            self._looked = (
-                path,
-                format_name,
-                look(Found(path, named=True, root=None), format_name=format_name),
-            )
+            parts = looks(Found(path, named=True, root=None), format_name=format_name)
+            self._looked = (path, format_name, self._seen(parts))
         return self._looked[2]
+
+    def _seen(self, parts: Iterator[Looked]) -> _Seen | None:
+        """Read a file's parts; of whole conversations only the keys are kept, since there may be many."""
+        seen: _Seen | None = None
+        for looked in parts:
+            seen = seen or _Seen([], looked.waiting_bytes)
+            seen.sightings += [one if one.growing else self._key(one) for one in looked.sightings]
+        return seen
+
+    def _key(self, one: Sighting) -> _Whole:
+        original = self.key_of(one.content.range(0, one.content.size))
+        return _Whole(one.session, one.format, one.scope, original)
 
     def _against(self, content: Bytes, captured: Captured) -> Compared:
         end = captured.ranges[-1][1] if captured.ranges else 0
@@ -105,6 +118,24 @@ class Comparing:
             if self.key_of(content.range(start, until)) != original:
                 return Compared("changed", detail=f"Bytes {start:,} to {until:,} are others.")
         return Compared("behind" if content.size > end else "same", content.size - end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A conversation that is captured as a whole, by the key of its bytes."""
+
+    session: str | None
+    format: str
+    scope: str | None
+    original: str
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a file holds now."""
+
+    sightings: list[Sighting | _Whole]
+    waiting_bytes: int
 
 
 def path_of(uri: str) -> Path | None:
@@ -119,7 +150,7 @@ def _is_recovered(captured: Captured) -> bool:
     return captured.format != neutral.name and captured.uri.partition("#")[2].startswith(_MARKS)
 
 
-def _own(sightings: Sequence[Sighting], captured: Captured) -> Sighting | None:
+def _own(sightings: Sequence[Sighting | _Whole], captured: Captured) -> Sighting | _Whole | None:
     """Return the sighting of the source's session; lines that name the source's scope come before those without."""
     same = [s for s in sightings if s.session == captured.session and s.format == captured.format]
     named = [sighting for sighting in same if sighting.scope == captured.scope]

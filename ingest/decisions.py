@@ -14,14 +14,16 @@ from chronofile.domain.events import Event, RevisionCaptured, SourceMoved
 from chronofile.domain.identity import source_id
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
+from chronofile.domain.times import parse
 from chronofile.ingest.cleaning import Clean
 from chronofile.ingest.erased import Erased
 from chronofile.ingest.former import Rewritten, is_kept
 from chronofile.ingest.gathered import Gathered, KeyOf, text_key
 from chronofile.ingest.known import KnownFile, Name, is_gone
+from chronofile.ingest.looking import is_part_of
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.redaction import Redacted
-from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting, is_part_of
+from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting
 
 
 @dataclass(slots=True)
@@ -80,7 +82,7 @@ class Decisions:
         self._originals: set[str] = set()
         self._taken_back: set[str] = set()
         self._rewritten: list[Rewritten] = []
-        self._unchanged = 0
+        self._unchanged = self._older = 0
         self.left_behind: list[Path] = []
 
     def decide(self, item: Item, before: Mapping[Path, KnownFile]) -> Item:
@@ -121,6 +123,7 @@ class Decisions:
             revised={i for i, found in self._events.items() if any(map(_is_revision, found))},
             revisions=sum(map(_is_revision, events)),
             unchanged=self._unchanged,
+            older=self._older,
             moved=sum(isinstance(event, SourceMoved) for event in events),
             redactions=sum(
                 (Counter(event.redactions) for event in events if isinstance(event, RevisionCaptured)),
@@ -133,9 +136,13 @@ class Decisions:
 
     def _take_whole(self, item: Item) -> Item:
         content = self._key_of(item.sighting.content.range(0, item.sighting.content.size))
-        identifier = self._file_source(item, content)
+        is_file = item.sighting.kind == "file"
+        identifier = self._file_source(item, content) if is_file else self._named(item, item.sighting.key)
         if self._is_erased(identifier, item, content):
             return self._left_out(identifier, item)
+        if not is_file and self._is_older(identifier, item.sighting, content):
+            self._older += 1
+            return replace(item, source=identifier, open=False)
         self._take(identifier, item, (0, item.sighting.content.size))
         return replace(item, source=identifier, content=content, open=False)
 
@@ -156,6 +163,23 @@ class Decisions:
         here = not self._is_elsewhere(identifier, item.sighting)
         self._take(identifier, item, found, here=here)
         return replace(item, source=identifier, open=found[1] < content.size)
+
+    def _is_older(self, identifier: str, sighting: Sighting, content: str) -> bool:
+        """Tell whether a whole conversation is captured already in a later state.
+
+        That is what the conversation says of itself; where it does not, a copy that is no longer than what was read
+        from another file, which is still there, is taken for the older one.
+        """
+        source = self._sources[identifier]
+        if not source.revision or source.removed or source.hidden or source.original == content:
+            return False
+        now, before = parse(sighting.event_time), parse(source.event_time)
+        if now is not None and before is not None and now != before:
+            return now < before
+        is_here = source.file == self._text_key(str(sighting.path))
+        return (
+            not is_here and bool(self._others(identifier, sighting)) and sighting.content.size <= source.end
+        )
 
     def _is_held(self, identifier: str, item: Item, span: tuple[int, int]) -> bool:
         original = self._key_of(item.sighting.content.range(*span))

@@ -33,7 +33,7 @@ def is_kept(sighting: Sighting) -> bool:
 
     Neutral turns are somebody's own file, and changing one there means to change what it says.
     """
-    return sighting.growing and sighting.format != neutral.name
+    return sighting.growing and sighting.holds_json and sighting.format != neutral.name
 
 
 def name_of(revision: int) -> str:

@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_LITERAL: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+# Repeats are unrolled, so that a literal of megabytes is one step for each backslash in it.
+_LITERAL: Final = r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_IN_TEXT: Final = re.compile(_LITERAL, re.DOTALL)
+_IN_BYTES: Final = re.compile(_LITERAL.encode(), re.DOTALL)
 _COLON: Final = re.compile(rb"\s*:")
 _ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _PLAIN: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
@@ -30,9 +33,10 @@ class Unescaped:
         return self.origins[piece] + offset - self.starts[piece]
 
 
-def literals(text: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+def literals(text: str | bytes) -> Iterator[tuple[int, int]]:
     """Yield where the string literals of JSON stand, without their quotation marks."""
-    for match in _LITERAL.finditer(text, start, len(text) if end is None else end):
+    found = _IN_TEXT.finditer(text) if isinstance(text, str) else _IN_BYTES.finditer(text)
+    for match in found:
         yield match.span(1)
 
 

@@ -84,17 +84,18 @@ class Plan:
             by_path.setdefault(item.sighting.path, []).append(item)
         for looked in self.group:
             found = by_path.get(looked.found.path, [])
-            if found and not any(item.is_lost for item in found):
-                one = found[0] if len(found) == 1 else None
+            count = looked.sources_before + len(found)
+            if looked.is_last and count and not any(item.is_lost for item in found):
+                one = found[0] if count == 1 else None
                 yield KnownFile(
                     path=looked.found.path,
                     root=looked.found.root,
                     scope=next((item.scope for item in found if not item.sighting.scope), self.otherwise),
                     source=one.source if one else None,
-                    sources=len(found),
+                    sources=count,
                     content=one.content if one else None,
                     fingerprint=looked.fingerprint if looked.is_told else unsettled(looked.fingerprint),
-                    outcome=ERASED if all(item.is_erased for item in found) else _outcome(looked),
+                    outcome=ERASED if count == sum(item.is_erased for item in found) else _outcome(looked),
                 )
 
     @property
@@ -123,6 +124,8 @@ class Planned:
     revised: set[str] = field(default_factory=set)
     revisions: int = 0
     unchanged: int = 0
+    older: int = 0
+    """Conversations that are captured already in a later state."""
     moved: int = 0
     redactions: Counter[str] = field(default_factory=Counter)
     originals: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.rejection import NotRead, RejectionReason
 
 PLAIN_BYTES_MAX = 10_000_000
@@ -66,10 +67,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Sniffed:
-    """The head of a file: its first complete lines without line ends, none where it is no JSON Lines."""
+    """The head of a file, and its first bytes as they are, by which an archive or a document is known."""
 
     path: Path
-    head: tuple[str, ...]
+    head: Head
+    beginning: bytes
     fingerprint: Fingerprint
 
 
@@ -116,12 +118,13 @@ class OpenFile:
         if start < end:
             yield start, end
 
-    def head(self) -> tuple[str, ...]:
+    def head(self, beginning: bytes | None = None) -> tuple[str, ...]:
         """Return the complete lines of the first 64 KiB, or the first line where it is longer (8 MiB at most).
 
         None unless the file begins with `{`, after a byte order mark and white space: no other can be JSON Lines.
+        `beginning` are the first 64 KiB where they were read already.
         """
-        content = self._up_to(0, SNIFF_BYTES).removeprefix(_UTF8_MARK)
+        content = (self._up_to(0, SNIFF_BYTES) if beginning is None else beginning).removeprefix(_UTF8_MARK)
         if not content.lstrip().startswith(b"{"):
             return ()
         if b"\n" not in content.strip():
@@ -210,7 +213,9 @@ def read(path: Path, *, limit_bytes: int | None = PLAIN_BYTES_MAX, may_grow: boo
 def sniff(path: Path) -> Sniffed:
     """Return the head of a file, by which its format is recognised; raises NotRead."""
     with opened(path) as file:
-        return Sniffed(path, file.head(), file.fingerprint)
+        beginning = file._up_to(0, SNIFF_BYTES)
+        text = "" if b"\0" in beginning else beginning.removeprefix(_UTF8_MARK).decode("utf-8", "replace")
+        return Sniffed(path, Head.of(text, str(path), file.head(beginning)), beginning, file.fingerprint)
 
 
 def read_range(path: Path, start: int, end: int) -> bytes:

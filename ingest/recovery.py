@@ -12,7 +12,8 @@ from pathlib import Path
 from chronofile.domain import streams
 from chronofile.domain.erasure import Span
 from chronofile.domain.events import RevisionCaptured
-from chronofile.domain.formats import FORMATS, neutral, recognise
+from chronofile.domain.formats import recognise
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.identity import storable
 from chronofile.domain.ports import Log
 from chronofile.domain.rejection import NotRead, Omitted, Rejected
@@ -21,9 +22,10 @@ from chronofile.domain.turns import Identity
 from chronofile.ingest import erased, known
 from chronofile.ingest.cleaning import Clean
 from chronofile.ingest.gathered import KeyOf, text_key
+from chronofile.ingest.looking import look
 from chronofile.ingest.reading import Fingerprint, fingerprint_of, not_read, opened
 from chronofile.ingest.scan import Found, scan
-from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, HeldBytes, Looked, Sighting, look, uri_of
+from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, HeldBytes, Looked, Sighting, uri_of
 from chronofile.ingest.spool import Entry, Mention
 from chronofile.ingest.spooled import MARK, SpooledBytes
 
@@ -144,12 +146,12 @@ class Recovery:
 
 def identity_of(mention: Mention) -> tuple[str, Identity] | None:
     """Return the format and the session of spooled bytes; None where they are of none whose lines can be told apart."""
-    head = mention.held.head() if mention.held is not None else ()
-    form = recognise(head, str(mention.path))
-    if form is None or form.name == neutral.name:
+    lines = mention.held.head() if mention.held is not None else ()
+    found = recognise(Head.of("\n".join(lines), str(mention.path), tuple(lines)))
+    if found is None or found[1] != "lines":
         return None
-    identity = FORMATS[form.name].identify(head, str(mention.path))
-    return None if identity is None else (form.name, identity)
+    identity = found[0].identify(lines, str(mention.path))
+    return None if identity is None else (found[0].name, identity)
 
 
 def live_transcript(path: Path, home: Path, *, of_agent: bool = False) -> Looked | str:

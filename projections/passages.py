@@ -57,6 +57,7 @@ source = sa.Table(
     sa.Column("name", sa.Text, nullable=False, info=UNSAMPLED),
     sa.Column("topic", sa.Text, info=UNSAMPLED),
     sa.Column("session", sa.Text),
+    sa.Column("title", Verbatim),
     sa.Column("memory_kind", sa.Text),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("fold_state", Verbatim),
@@ -65,7 +66,7 @@ source = sa.Table(
 )
 """`name` and `topic` are the place of a file within its scope: every passage of it that is there has them.
 
-`uri_key` is the content that the URI is, `uri` empty where that is gone. A source is `hidden` when what it
+`title` is what a conversation is called now. `uri_key` is the content that the URI is, `uri` empty where that is gone. A source is `hidden` when what it
 captured last was undone: what continues it is not shown.
 """
 
@@ -77,6 +78,7 @@ turn = sa.Table(
     sa.Column("key", Verbatim, nullable=False),
     sa.Column("ordinal", sa.Integer, nullable=False),
     sa.Column("native_ids", ARRAY(sa.Text), nullable=False, info=UNSAMPLED),
+    sa.Column("superseded", sa.Boolean, nullable=False),
     sa.Column("recorded_from", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("recorded_to", sa.BigInteger, nullable=False, default=FOREVER),
 )

@@ -32,6 +32,7 @@ class Known:
     uri_key: str
     uri: str
     session: str | None = None
+    title: str | None = None
     memory_kind: str | None = None
     revision: int = 0
     fold_state: State | None = None

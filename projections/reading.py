@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from chronofile.domain.decoding import decode
 from chronofile.domain.events import RevisionCaptured
@@ -14,13 +15,16 @@ class Reading:
     """Takes in one range after the other; `state` is the fold's, None at a source's beginning.
 
     `turns` are those that the ranges began or extended, in order of their beginning, `removed` the keys of
-    those that a rewind took away. `text` and `event_time` are a file's. `omitted` counts what gave no turn.
+    those that were never to be there, `superseded` those of earlier turns whose place was taken. `title` is the
+    conversation's, None where the ranges do not tell. `text` and `event_time` are a file's. `omitted` counts what gave no turn.
     """
 
     def __init__(self, state: State | None) -> None:
         self.state = state
         self.turns: dict[str, Turn] = {}
         self.removed: list[str] = []
+        self.superseded: list[str] = []
+        self.title: str | None = None
         self.text: str | None = None
         self.event_time: str | None = None
         self.omitted: Counter[str] = Counter()
@@ -37,12 +41,19 @@ class Reading:
             return None
         if event.format not in FORMATS:
             return f"the format {event.format} is not known here"
-        folded = FORMATS[event.format].fold(self.state, [line for line in text.split("\n") if line])
+        # The last line end ends a line and begins none.
+        folded = FORMATS[event.format].fold(self.state, text.removesuffix("\n").split("\n"))
         self.state = folded.state
         for key in folded.removed:
             self.turns.pop(key, None)
         self.removed += folded.removed
         self.turns |= {turn.key: turn for turn in folded.turns}
+        for key in folded.superseded:
+            if key in self.turns:
+                self.turns[key] = replace(self.turns[key], superseded=True)
+            else:
+                self.superseded.append(key)
+        self.title = folded.title or self.title
         self.omitted["unreadable records"] += folded.unreadable
         for record, number in (folded.unknown or {}).items():
             self.omitted[f"unknown record: {record}"] += number

@@ -197,7 +197,7 @@ class SourceWriter:
 
     def _end(self, found: Known, position: int) -> None:
         self._live.end_all(found.id, position)
-        self._sources[found.id] = replace(found, fold_state=None)
+        self._sources[found.id] = replace(found, fold_state=None, title=None)
 
     def _take_turns(
         self, found: Known, reading: Reading, begin: passages.Beginning, *, is_whole: bool
@@ -215,11 +215,13 @@ class SourceWriter:
             ordinals.append(ordinal)
             pieces += drafts.of_turn(found.id, turn, ordinal, found.session, self._store_key)
         self._turns.note(found.id, list(zip(turns, ordinals, strict=True)), begin.position)
+        self._turns.supersede(found.id, reading.superseded, begin.position)
         if is_whole:
             self._live.replace_all(found.id, pieces, begin)
         else:
             self._live.replace_turns(found.id, [*keys, *reading.removed], pieces, begin)
-        self._sources[found.id] = replace(found, fold_state=reading.state, turns=count)
+        title = storable(reading.title) or (None if is_whole else found.title)
+        self._sources[found.id] = replace(found, fold_state=reading.state, turns=count, title=title)
 
     def _move(self, recorded: Recorded, **changes: Any) -> None:
         """Take in that a source is elsewhere from now on."""

@@ -1,4 +1,4 @@
-"""The turns as of every position: under which ids and where in its source each one stood, and since when."""
+"""The turns as of every position: under which ids and where each one stood, whether it went on, and since when."""
 
 from __future__ import annotations
 
@@ -41,18 +41,33 @@ class TurnHistory:
         """Note turns with their ordinals; one that is as it was before goes on."""
         here = self._load(source, [said.key for said, _ in turns])
         for said, ordinal in turns:
-            now = {"ordinal": ordinal, "native_ids": [storable(native) for native in said.native_ids]}
-            row = here.get(said.key)
-            if row is not None and row["recorded_from"] == position:
-                row |= now
-            elif row is None or any(row[name] != value for name, value in now.items()):
-                self._end(row, position)
-                here[said.key] = self._begin(source, said.key, now, position)
+            now = {
+                "ordinal": ordinal,
+                "native_ids": [storable(native) for native in said.native_ids],
+                "superseded": said.superseded,
+            }
+            self._change(source, said.key, here, now, position)
+
+    def supersede(self, source: str, keys: Sequence[str], position: int) -> None:
+        """Note that something else took the place of turns; those that are not there are left out."""
+        here = self._load(source, keys)
+        for key in keys:
+            if (row := here.get(key)) is not None:
+                now = {name: row[name] for name in ("ordinal", "native_ids")} | {"superseded": True}
+                self._change(source, key, here, now, position)
 
     def flush(self) -> None:
         end_rows(self._conn, turn, ["source", "key_hash", "recorded_from"], self._ended)
         names = turn.columns.keys()
         copy_rows(self._conn, turn, [[row[name] for name in names] for row in self._begun])
+
+    def _change(self, source: str, key: str, here: dict[str, Row | None], now: Row, position: int) -> None:
+        row = here.get(key)
+        if row is not None and row["recorded_from"] == position:
+            row |= now
+        elif row is None or any(row[name] != value for name, value in now.items()):
+            self._end(row, position)
+            here[key] = self._begin(source, key, now, position)
 
     def _begin(self, source: str, key: str, now: Row, position: int) -> Row:
         hashed = fingerprint(key)

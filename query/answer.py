@@ -29,7 +29,11 @@ class HitSource:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage: `text` is the exact slice `span` (code points) of its turn's text or its decoded file."""
+    """A passage: `text` is the exact slice `span` (code points) of its turn's text or its decoded file.
+
+    `title` begins with a file's name, or is what its conversation is called now. `superseded`: something else took
+    the place of its turn in the conversation, such as an answer that was asked for again.
+    """
 
     id: str
     text: str

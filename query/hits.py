@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from chronofile.domain.times import parse
-from chronofile.projections import sources
+from chronofile.projections import passages, sources
 from chronofile.projections.passages import occurrence, passage, scope, turn
 from chronofile.projections.projection import alive
 from chronofile.query.answer import Hit, HitSource, Stage
@@ -43,6 +43,7 @@ def _loaded(numbers: Sequence[int], position: int) -> sa.Select[Any]:
         .join(scope, scope.c.no == passage.c.scope_no)
         .outerjoin(turn, said)
         .outerjoin(sources.source, sources.source.c.id == passage.c.source)
+        .outerjoin(passages.source, passages.source.c.id == passage.c.source)
     )
     columns = [c for c in passage.c if c.name not in ("source", "title_embedded", "recorded_to")]
     return (
@@ -56,6 +57,8 @@ def _loaded(numbers: Sequence[int], position: int) -> sa.Select[Any]:
             occurrence.c.line_last,
             scope.c.name.label("scope"),
             turn.c.native_ids,
+            turn.c.superseded,
+            passages.source.c.title.label("source_title"),
             sources.source.c.uri,
             sources.source.c.format,
         )
@@ -79,12 +82,13 @@ def _hit(row: Any, at: datetime, score: float, stages: Mapping[str, Stage] | Non
         role=row.role,
         speaker=row.speaker,
         part=row.part,
-        title=row.title,
+        title=row.title or row.source_title,
         span=(row.span_start, row.span_end),
         lines=None if row.line_first is None else (row.line_first, row.line_last),
         event_time=row.event_time,
         recorded_at=row.recorded_at,
         position=row.recorded_from,
+        superseded=bool(row.superseded),
         age_s=max(0, int((at - happened).total_seconds())) if happened else None,
         stages=stages,
     )

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from chronofile.domain.formats.blocks import assistant_parts, user_parts
 from chronofile.domain.formats.chains import Chains
 from chronofile.domain.formats.draft import Draft
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import (
     Record,
     confidence,
@@ -19,10 +20,11 @@ from chronofile.domain.formats.records import (
     time_field,
 )
 from chronofile.domain.identity import digest
-from chronofile.domain.turns import Folded, Identity, Part, PartType, Role, State, Turn
+from chronofile.domain.turns import Folded, Identity, Likeness, Part, PartType, Role, State, Turn
 
 name = "claude-code"
 version = 1
+is_json = True
 
 IDENTITY_LINES_MAX = 200
 
@@ -37,10 +39,10 @@ _SILENT = frozenset(
 )  # fmt: skip
 
 
-def recognise(head: Sequence[str], path_name: str) -> float:
-    """Return how surely the first lines are Claude Code's, 0 to 1; the name tells nothing more."""
-    verdicts = [None if record is None else _is_own(record) for record in read_records(head)]
-    return confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None))
+def recognise(head: Head) -> Likeness:
+    """Return how surely the first lines are Claude Code's; the name tells nothing more."""
+    verdicts = [None if record is None else _is_own(record) for record in read_records(head.lines)]
+    return Likeness(confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None)))
 
 
 def identify(lines: Sequence[str], path_name: str) -> Identity | None:

@@ -109,6 +109,7 @@ def _packed(turn: Turn, touched: int) -> dict[str, Any]:
         "at": turn.at,
         "parts": [[part.type, part.text] for part in turn.parts],
         "session": turn.session,
+        "superseded": turn.superseded,
         "touched": touched,
     }
 
@@ -122,4 +123,5 @@ def _unpacked(entry: Mapping[str, Any]) -> Turn:
         at=entry["at"],
         parts=tuple(Part(kind, text) for kind, text in entry["parts"]),
         session=entry["session"],
+        superseded=entry["superseded"],
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import (
     Record,
     confidence,
@@ -14,18 +14,19 @@ from chronofile.domain.formats.records import (
     text_field,
     time_field,
 )
-from chronofile.domain.turns import Folded, Identity, Part, Role, State, Turn
+from chronofile.domain.turns import Folded, Identity, Likeness, Part, Role, Session, State, Turn
 
 name = "turns"
 version = 1
+is_json = True
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 
 
-def recognise(head: Sequence[str], path_name: str) -> float:
-    """Return how surely the first lines are neutral turns, 0 to 1; the name tells nothing more."""
-    verdicts = [None if record is None else _is_turn(record) for record in read_records(head)]
-    return confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None))
+def recognise(head: Head) -> Likeness:
+    """Return how surely the first lines are neutral turns; the name tells nothing more."""
+    verdicts = [None if record is None else _is_turn(record) for record in read_records(head.lines)]
+    return Likeness(confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None)), "parted")
 
 
 def identify(lines: Sequence[str], path_name: str) -> Identity | None:
@@ -53,27 +54,15 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
     return Folded(tuple(turns.values()), {}, unreadable=unreadable)
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A file's lines as they stand, by (scope, session) in order of appearance; blank lines are left out.
+def part(lines: Iterable[str]) -> Iterator[tuple[Session | None, str]]:
+    """Yield the lines of one file with the (scope or None, session) that they name; blank ones are left out.
 
     Records that share a line are lines of their own here.
     """
-
-    sessions: dict[tuple[str | None, str], list[str]]
-    unreadable: list[str]
-
-
-def split(lines: Sequence[str]) -> Split:
-    """Part the lines of one file into those of its sources: one for each (scope or None, session)."""
-    parted = Split({}, [])
     for line in lines:
         for piece, record in read_pieces(line):
-            if record is None or not _is_turn(record):
-                parted.unreadable.append(piece)
-            else:
-                parted.sessions.setdefault((text_field(record, "scope"), record["session"]), []).append(piece)
-    return parted
+            is_turn = record is not None and _is_turn(record)
+            yield (text_field(record, "scope"), record["session"]) if record and is_turn else None, piece
 
 
 def _is_turn(record: Record) -> bool:

@@ -9,7 +9,7 @@ from chronofile.domain.decoding import decode
 from chronofile.domain.erasure import MARK, without_texts
 from chronofile.domain.errors import ChronofileError
 from chronofile.domain.events import Event, RevisionCaptured
-from chronofile.domain.formats import FORMATS
+from chronofile.domain.formats import FORMATS, holds_json
 from chronofile.domain.turns import State, Turn
 from chronofile.infra.erasing.quoting import Names, Unquoted, named_in
 from chronofile.ingest.cleaning import (
@@ -86,7 +86,7 @@ def cut_secrets(events: Sequence[Event], name: str, read: Read) -> Cut:
         content = read(event.content)
         if content is None:
             continue
-        found = redact(content, encoding=event.encoding, records=event.format in FORMATS, name=name)
+        found = redact(content, encoding=event.encoding, records=holds_json(event.format), name=name)
         if found.counts:
             cut.cleaned[event.content] = found
     return cut
@@ -119,7 +119,7 @@ def _cut_chain(
     for event in chain:
         if event.content in cut.cleaned or (content := read(event.content)) is None:
             continue
-        records = event.format in FORMATS
+        records = holds_json(event.format)
         content, quoted = _unquoted_records(content, unquoted) if records else (content, 0)
         found = cut_out(content, remove_both, encoding=event.encoding, records=records)
         if not records:
@@ -158,7 +158,7 @@ def _turns_with(chain: Sequence[RevisionCaptured], remove: Remove, read: Read, c
         content = cut.cleaned[event.content].content if event.content in cut.cleaned else read(event.content)
         if fold is None or content is None:
             continue
-        lines = [line for line in decode(content, event.encoding)[0].split("\n") if line]
+        lines = decode(content, event.encoding)[0].removesuffix("\n").split("\n")
         folded = fold.fold(state, lines)
         state = folded.state
         left += [turn for turn in folded.turns if remove(turn.text)[1]]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from chronofile.domain.formats import claude_code
 from chronofile.domain.formats.chains import LINKS_MAX
 from chronofile.domain.formats.draft import MARKS_MAX, OPEN_MAX
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import read_record
 from chronofile.domain.turns import Folded, State, Turn
 
@@ -486,7 +487,7 @@ def test_records_that_two_writers_put_on_one_line_are_read_one_by_one() -> None:
         ("line-3", "Four"),
     ]
     assert folded.unreadable == 2
-    assert claude_code.recognise([one + two], "x.jsonl") == 1
+    assert claude_code.recognise(Head("x.jsonl", (one + two,))).confidence == 1
     assert claude_code.identify([line("mode", None, sessionId="") + two], "x.jsonl") == claude_code.identify(
         [two], "x.jsonl"
     )

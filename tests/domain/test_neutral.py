@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from chronofile.domain.formats import neutral
+from chronofile.domain.formats.heads import Head
 from chronofile.domain.turns import Identity
 
 
@@ -65,26 +66,25 @@ def test_a_file_is_split_into_its_sources_line_by_line() -> None:
         line("4") + "\r",
     ]
 
-    parted = neutral.split(lines)
-
-    assert parted.sessions == {
-        (None, "s"): [lines[0], lines[5]],
-        (None, "t"): [lines[2]],
-        ("person:mel", "s"): [lines[4]],
-    }
-    assert parted.unreadable == ["garbage"]
+    assert list(neutral.part(lines)) == [
+        ((None, "s"), lines[0]),
+        ((None, "t"), lines[2]),
+        (None, "garbage"),
+        (("person:mel", "s"), lines[4]),
+        ((None, "s"), lines[5]),
+    ]
 
 
 def test_turns_that_share_a_line_are_turns_of_their_own_and_go_to_their_own_sources() -> None:
     shared = line("1", "One") + line("2", "Two", session="t") + '{"session": "s", "tu'
 
-    parted = neutral.split([shared])
+    parted = list(neutral.part([shared]))
     folded = neutral.fold(None, [line("1", "One") + line("2", "Two")])
 
-    assert parted.sessions == {(None, "s"): [line("1", "One")], (None, "t"): [line("2", "Two", session="t")]}
-    assert len(parted.unreadable) == 1
+    assert parted[:2] == [((None, "s"), line("1", "One")), ((None, "t"), line("2", "Two", session="t"))]
+    assert [whose for whose, _ in parted[2:]] == [None]
     assert [one.text for one in folded.turns] == ["One", "Two"]
-    assert neutral.recognise([shared], "x") > 0.8
+    assert neutral.recognise(Head("x", (shared,))).confidence > 0.8
     assert neutral.identify([shared], "x") == Identity("s", "s")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from chronofile.domain.formats import FORMATS, recognise
+from chronofile.domain.formats.heads import Head
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "transcripts"
 needs_samples = pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="../shared/data/transcripts is not here")
@@ -19,8 +20,8 @@ CLAUDE = json.dumps(
 
 
 def name_of(lines: list[str], path_name: str = "x.jsonl") -> str | None:
-    form = recognise(lines, path_name)
-    return form.name if form else None
+    found = recognise(Head.of("\n".join(lines), path_name, tuple(lines)))
+    return found[0].name if found else None
 
 
 def test_formats_are_known_by_their_names() -> None:

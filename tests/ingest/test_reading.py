@@ -64,7 +64,7 @@ class TestReading:
         path.touch()
 
         assert read(path).content == b""
-        assert sniff(path).head == ()
+        assert sniff(path).head.lines == ()
         assert complete_end(path) == 0
 
     def test_a_file_as_large_as_the_limit_is_read_and_a_larger_one_is_not(self, path: Path) -> None:
@@ -311,12 +311,12 @@ class TestSniffing:
     def test_the_head_is_the_complete_lines_without_their_ends(self, path: Path) -> None:
         path.write_bytes(b'\xef\xbb\xbf\r\n{"a":"\xc3\xa9\xe2\x80\xa8"}\r\n{"b":\xff}\n{"c"')
 
-        assert sniff(path).head == ("", '{"a":"é\u2028"}', '{"b":\ufffd}')
+        assert sniff(path).head.lines == ("", '{"a":"é\u2028"}', '{"b":\ufffd}')
 
     def test_a_file_of_one_object_without_a_line_end_has_a_head(self, path: Path) -> None:
         path.write_bytes(b'{"a":1}')
 
-        assert sniff(path).head == ('{"a":1}',)
+        assert sniff(path).head.lines == ('{"a":1}',)
 
     @pytest.mark.parametrize(
         "content", [b"# Title\n", b'[{"a":1}]\n', b"\x89PNG\r\n\x1a\n{", b"  \n", b"x{}"]
@@ -324,12 +324,12 @@ class TestSniffing:
     def test_what_does_not_begin_with_an_object_has_no_head(self, path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
-        assert sniff(path).head == ()
+        assert sniff(path).head.lines == ()
 
     def test_only_the_beginning_of_a_large_file_is_looked_at(self, path: Path) -> None:
         path.write_bytes(b'{"a":"12345"}\n' * 100_000)
 
-        head = sniff(path).head
+        head = sniff(path).head.lines
         assert set(head) == {'{"a":"12345"}'}
         assert len(head) == SNIFF_BYTES // 14
 
@@ -337,19 +337,19 @@ class TestSniffing:
         long = json.dumps({"image": "x" * 300_000})
         path.write_text(long + "\n" + '{"b":1}\n', encoding="utf-8")
 
-        assert sniff(path).head[0] == long
+        assert sniff(path).head.lines[0] == long
 
     def test_a_first_line_without_end_has_no_head(self, path: Path) -> None:
         path.write_bytes(b'{"a":"' + b"x" * (FIRST_LINE_BYTES_MAX + 1))
 
-        assert sniff(path).head == ()
+        assert sniff(path).head.lines == ()
 
     @pytest.mark.skipif(
         not SHARED_TRANSCRIPTS.is_dir(), reason="the shared transcripts are not on this machine"
     )
     def test_every_json_lines_transcript_of_the_shared_set_has_a_head(self) -> None:
         transcripts = [p for p in SHARED_TRANSCRIPTS.rglob("*.jsonl") if p.stat().st_size and p.is_file()]
-        headless = {p.name for p in transcripts if not sniff(p).head}
+        headless = {p.name for p in transcripts if not sniff(p).head.lines}
 
         assert len(transcripts) > 50
         assert headless <= {"only_newlines.jsonl"}

@@ -1,0 +1,49 @@
+"""Archives: files that hold conversations one by one, unpacked into their records without writing to a disk.
+
+A zip archive, a database, a folder of small files, or a JSON text that lists conversations: each gives an iterator of
+`unpacked.Unpacked`, and never more of it is held than one conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from chronofile.domain.formats.heads import Head
+from chronofile.ingest.archives import zips
+from chronofile.ingest.archives.unpacked import Unpacked, listed
+from chronofile.ingest.reading import Sniffed, opened
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+GATHERED: Mapping[str, Callable[[Path, Head], Iterator[Unpacked]]] = MappingProxyType({})
+"""By format: what reads a conversation whose records are in several files, from the file that begins it."""
+
+
+def unpack(
+    path: Path, sniffed: Sniffed, form: str | None, wanted: str | None = None
+) -> Iterator[Unpacked] | None:
+    """Return the conversations in a file; None when it is none that holds them one by one.
+
+    `form` is the format that its beginning was recognised as, and `wanted` the only one that is asked for. Raises
+    NotRead, also while it is iterated.
+    """
+    if sniffed.beginning.startswith(_ZIP):
+        return zips.unpack(path, wanted)
+    if form is None:
+        return None
+    return GATHERED[form](path, sniffed.head) if form in GATHERED else _listed(path, form)
+
+
+def _listed(path: Path, form: str) -> Iterator[Unpacked]:
+    with opened(path) as file:
+        at = 0
+
+        def read(size: int) -> bytes:
+            nonlocal at
+            content = file.range(at, min(at + size, file.fingerprint.size))
+            at += len(content)
+            return content
+
+        yield from listed(form, path.name, read)

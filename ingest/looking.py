@@ -1,0 +1,332 @@
+"""Looking: what a file turns out to hold, read as far as that takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from chronofile.domain.decoding import decode
+from chronofile.domain.formats import FORMATS, PARTED, recognise
+from chronofile.domain.identity import digest, storable
+from chronofile.domain.rejection import NotRead, OmissionReason, Rejected
+from chronofile.domain.scopes import is_scope_name
+from chronofile.domain.times import iso
+from chronofile.domain.turns import Layout, PartedFormat
+from chronofile.domain.wording import counted
+from chronofile.ingest import archives
+from chronofile.ingest.archives.unpacked import Conversation, LeftOut, Unpacked
+from chronofile.ingest.encodings import text_encoding
+from chronofile.ingest.reading import (
+    PLAIN_BYTES_MAX,
+    RANGE_BYTES,
+    Fingerprint,
+    OpenFile,
+    Sniffed,
+    opened,
+    read,
+    sniff,
+)
+from chronofile.ingest.scan import Found
+from chronofile.ingest.sighting import TEXT, TRANSCRIPT, Bytes, FileBytes, HeldBytes, Looked, Sighting, uri_of
+
+PART_BYTES_MAX = 8 << 20
+PART_CONVERSATIONS_MAX = 200
+"""An archive's conversations are captured in parts of so many bytes and so many conversations."""
+
+
+def looks(found: Found, *, format_name: str | None = None) -> Iterator[Looked]:
+    """Read a file and yield what it holds: in parts if it is an archive, else at once.
+
+    Nothing where it was to be taken only as a transcript and is none. Raises NotRead. A file that holds no text is
+    no error here: `rejected` says so.
+    """
+    sniffed = sniff(found.path)
+    form, layout = _recognised(sniffed, format_name)
+    unpacked = archives.unpack(found.path, sniffed, form if layout == "conversations" else None, format_name)
+    if unpacked is not None:
+        yield from _parts(found, sniffed.fingerprint, unpacked)
+        return
+    looked: Looked | None = None
+    if form is not None and layout == "parted":
+        looked = _parted_file(found, PARTED[form])
+    elif form is not None and layout == "text":
+        looked = _text(found, form)
+    elif form is not None:
+        looked = _transcript(found, form, sniffed.head.lines)
+    if looked is None and not found.otherwise:
+        looked = _file(found)
+    if looked is not None:
+        yield looked
+
+
+def look(found: Found, *, format_name: str | None = None) -> Looked | None:
+    """Read a file that is no large archive, and return what it holds.
+
+    None when it was to be taken only as a transcript and is none, and for an archive that comes in parts. Raises
+    NotRead.
+    """
+    looked = next(looks(found, format_name=format_name), None)
+    return looked if looked is not None and looked.is_last else None
+
+
+def _recognised(sniffed: Sniffed, format_name: str | None) -> tuple[str | None, Layout]:
+    if format_name is None:
+        found = recognise(sniffed.head)
+        return (found[0].name, found[1]) if found else (None, "lines")
+    if format_name not in FORMATS:
+        return None, "lines"
+    return format_name, FORMATS[format_name].recognise(sniffed.head).layout
+
+
+def is_part_of(path: Path, sighting: Sighting) -> bool:
+    """Tell whether the file at a path has the sighting's session, and there begins with all that is seen of it."""
+    try:
+        looked = look(Found(path, named=True, root=None), format_name=sighting.format)
+        others = looked.sightings if looked is not None else ()
+        return any(_is_beginning(sighting.content, o.content) for o in others if o.key == sighting.key)
+    except NotRead:
+        return False
+
+
+def _parts(found: Found, fingerprint: Fingerprint, unpacked: Iterator[Unpacked]) -> Iterator[Looked]:
+    """Yield an archive's conversations, so many at a time that memory stays small."""
+    taken = _Taken(found)
+    part: list[Sighting] = []
+    size = before = 0
+    for one in unpacked:
+        sighting = taken.sighting(one)
+        if sighting is None:
+            continue
+        if part and (size + sighting.content.size > PART_BYTES_MAX or len(part) >= PART_CONVERSATIONS_MAX):
+            yield Looked(found, fingerprint, tuple(part), is_last=False, sources_before=before)
+            before, part, size = before + len(part), [], 0
+        part.append(sighting)
+        size += sighting.content.size
+    with opened(found.path) as file:
+        if file.fingerprint != fingerprint:
+            taken.left_out.append(Rejected(found.path, "changed-while-read"))
+    yield Looked(
+        found,
+        fingerprint,
+        tuple(part),
+        left_out=tuple(taken.left_out),
+        omitted=taken.omitted,
+        sources_before=before,
+    )
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was taken out of an archive so far: the names of its conversations, and what was not taken."""
+
+    found: Found
+    keys: Counter[str] = field(default_factory=Counter)
+    left_out: list[Rejected] = field(default_factory=list)
+    omitted: Counter[OmissionReason] = field(default_factory=Counter)
+
+    def sighting(self, one: Unpacked) -> Sighting | None:
+        if isinstance(one, Conversation):
+            return self._conversation(one)
+        if isinstance(one, LeftOut):
+            self.left_out.append(Rejected(self.found.path, one.reason, one.detail))
+        else:
+            self.omitted[one.reason] += one.count
+        return None
+
+    def _conversation(self, one: Conversation) -> Sighting | None:
+        lines = one.content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+        identity = FORMATS[one.format].identify(lines, one.name)
+        if identity is None:
+            self.left_out.append(Rejected(self.found.path, "not-turns", one.name))
+            return None
+        key = f"{one.format}:{identity.key}"
+        self.keys[key] += 1
+        if self.keys[key] > 1:
+            # Two conversations with one id are two conversations.
+            key = f"{key}#{self.keys[key]}"
+        return Sighting(
+            path=self.found.path,
+            root=self.found.root,
+            kind=TRANSCRIPT,
+            format=one.format,
+            encoding="utf-8-sig",
+            session=storable(identity.session),
+            key=key,
+            uri=f"{uri_of(self.found.path)}#{quote(key.partition(':')[2], errors='surrogatepass')}",
+            cwd=identity.cwd,
+            scope=storable(identity.scope),
+            growing=False,
+            content=HeldBytes(one.content),
+            event_time=storable(identity.updated),
+        )
+
+
+def _file(found: Found) -> Looked:
+    taken = read(found.path, limit_bytes=PLAIN_BYTES_MAX)
+    encoding = text_encoding(taken.content)
+    if encoding is None:
+        binary = Rejected(found.path, "binary")
+        return rejected_file(found, taken.fingerprint, binary, state=digest(taken.content))
+    sighting = _file_sighting(found, taken.content, encoding, taken.fingerprint)
+    return Looked(found, taken.fingerprint, (sighting,))
+
+
+def rejected_file(
+    found: Found, fingerprint: Fingerprint, rejected: Rejected, *, state: str | None = None
+) -> Looked:
+    """Return a file that is there and cannot be captured; one that was not read has its size and time as state."""
+    state = state or f"{fingerprint.size}/{fingerprint.mtime_ns}/{fingerprint.inode}"
+    return Looked(found, fingerprint, (_file_sighting(found, b"", "utf-8", fingerprint),), rejected, state)
+
+
+def _file_sighting(found: Found, content: bytes, encoding: str, fingerprint: Fingerprint) -> Sighting:
+    uri = uri_of(found.path)
+    changed = datetime.fromtimestamp(fingerprint.mtime_ns / 1e9, UTC)
+    return Sighting(
+        path=found.path,
+        root=found.root,
+        kind="file",
+        format=TEXT,
+        encoding=encoding,
+        session=None,
+        key=uri,
+        uri=uri,
+        cwd=None,
+        scope=None,
+        growing=False,
+        content=HeldBytes(content),
+        event_time=iso(changed),
+    )
+
+
+def _text(found: Found, form: str) -> Looked | None:
+    taken = read(found.path, limit_bytes=PLAIN_BYTES_MAX)
+    encoding = text_encoding(taken.content)
+    if encoding is None:
+        return None
+    text, _ = decode(taken.content, encoding)
+    identity = FORMATS[form].identify(text.split("\n"), str(found.path))
+    if identity is None:
+        return None
+    sighting = replace(
+        _file_sighting(found, taken.content, encoding, taken.fingerprint),
+        kind=TRANSCRIPT,
+        format=form,
+        session=storable(identity.session),
+        key=f"{form}:{identity.key}",
+        scope=storable(identity.scope),
+    )
+    return Looked(found, taken.fingerprint, (sighting,))
+
+
+def _transcript(found: Found, format_name: str, head: tuple[str, ...]) -> Looked | None:
+    identity = FORMATS[format_name].identify(head, str(found.path))
+    if identity is None:
+        return None
+    with opened(found.path) as file:
+        end = file.complete_end()
+        held = HeldBytes(file.range(0, end)) if end <= RANGE_BYTES else None
+        fingerprint = file.fingerprint
+    sighting = Sighting(
+        path=found.path,
+        root=found.root,
+        kind=TRANSCRIPT,
+        format=format_name,
+        encoding="utf-8-sig",
+        session=storable(identity.session),
+        key=f"{format_name}:{identity.key}",
+        uri=uri_of(found.path),
+        cwd=identity.cwd,
+        scope=storable(identity.scope),
+        growing=True,
+        content=held or FileBytes(found.path, end),
+        event_time=None,
+    )
+    return Looked(found, fingerprint, (sighting,), waiting_bytes=fingerprint.size - end)
+
+
+def _parted_file(found: Found, form: PartedFormat) -> Looked:
+    """Part a file into its sessions, whose bytes are all held, and one of them twice, until they are appended.
+
+    Of the file itself only a range is held at a time.
+    """
+    with opened(found.path) as file:
+        fingerprint, end = file.fingerprint, file.complete_end()
+        parted = _parted(file, end, form)
+    sightings = []
+    for scope, session in list(parted.sessions):
+        content = HeldBytes(bytes(parted.sessions.pop((scope, session))))
+        sightings.append(_session(found, form.name, scope, session, content))
+    left_out: list[Rejected] = []
+    if parted.unreadable:
+        left_out.append(Rejected(found.path, "not-turns", counted(parted.unreadable, "line")))
+    if parted.misnamed:
+        left_out.append(Rejected(found.path, "scope-name", counted(parted.misnamed, "line")))
+    return Looked(
+        found,
+        fingerprint,
+        tuple(sightings),
+        left_out=tuple(left_out),
+        waiting_bytes=fingerprint.size - end,
+    )
+
+
+def _session(found: Found, format_name: str, scope: str | None, session: str, content: HeldBytes) -> Sighting:
+    return Sighting(
+        path=found.path,
+        root=found.root,
+        kind=TRANSCRIPT,
+        format=format_name,
+        encoding="utf-8-sig",
+        session=storable(session),
+        key=f"{format_name}:{session}",
+        uri=f"{uri_of(found.path)}#{quote(session, errors='surrogatepass')}",
+        cwd=None,
+        scope=scope,
+        growing=True,
+        content=content,
+        event_time=None,
+    )
+
+
+@dataclass(slots=True)
+class _Parted:
+    """The lines of a file by (scope, session), and how many are no turns or name no possible scope."""
+
+    sessions: dict[tuple[str | None, str], bytearray] = field(default_factory=dict)
+    unreadable: int = 0
+    misnamed: int = 0
+
+
+def _parted(file: OpenFile, end: int, form: PartedFormat) -> _Parted:
+    parted = _Parted()
+    for whose, line in form.part(_lines(file, end)):
+        scope = None if whose is None else storable(whose[0])
+        if whose is None:
+            parted.unreadable += 1
+        elif scope is not None and not is_scope_name(scope):
+            parted.misnamed += 1
+        else:
+            content = parted.sessions.setdefault((scope, whose[1]), bytearray())
+            content += line.encode("utf-8", "surrogateescape")
+            content += b"\n"
+    return parted
+
+
+def _lines(file: OpenFile, end: int) -> Iterator[str]:
+    """Yield the complete lines of a file; each byte that is no UTF-8 comes back as it was."""
+    for span in file.ranges(0, end):
+        lines = file.range(*span).decode("utf-8", "surrogateescape")
+        yield from lines.removesuffix("\n").split("\n")
+
+
+def _is_beginning(shorter: Bytes, longer: Bytes) -> bool:
+    if longer.size < shorter.size:
+        return False
+    starts = range(0, shorter.size, RANGE_BYTES)
+    spans = [(start, min(start + RANGE_BYTES, shorter.size)) for start in starts]
+    return all(shorter.range(*span) == longer.range(*span) for span in spans)
