@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 Record = Mapping[str, Any]
 
 BYTE_ORDER_MARK = "\ufeff"
 _GARBAGE_WEIGHT = 0.25
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS_MAX = 1e11
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -85,6 +88,29 @@ def time_field(record: Record, name: str) -> str | None:
     except ValueError:
         return None
     return value
+
+
+def epoch_time(value: object) -> str | None:
+    """Return a time that is counted from 1970 as ISO-8601 in UTC, else None; a string of digits counts too.
+
+    By its size it is taken for seconds, milliseconds, microseconds or nanoseconds: no other reading of any of
+    them falls between 1973 and 5138.
+    """
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    for _ in range(3):
+        if abs(value) < _SECONDS_MAX:
+            break
+        value /= 1_000
+    try:
+        return (_EPOCH + timedelta(seconds=value)).isoformat()
+    except OverflowError:
+        return None
 
 
 def compact_json(value: object) -> str:
