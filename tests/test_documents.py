@@ -9,9 +9,11 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chronofile.domain.formats.heads import Head
 from chronofile.infra import embedded
 from chronofile.infra.config import SETTINGS
 from tests.documents import REPOSITORY, Document, document, documents, records
@@ -104,6 +106,20 @@ def test_the_example_in_python_on_the_front_page_runs(
     finally:
         embedded.remove(home)
     assert capsys.readouterr().out.startswith("The staging server uses port 8443.")
+
+
+def test_the_format_that_contributing_shows_is_one() -> None:
+    examples = [block.code for block in document("CONTRIBUTING.md").blocks if block.language == "python"]
+    parrot: dict[str, Any] = {}
+    exec(compile(examples[0], "CONTRIBUTING.md", "exec"), parrot)
+    lines = ('{"perch": "oak", "id": "1", "bird": "Ada", "squawk": "Land!", "time": "2026-05-08T12:00:00Z"}',)
+
+    folded = parrot["fold"](None, [*lines, "", "garbage"])
+
+    assert parrot["recognise"](Head("x", lines)).confidence == 1
+    assert parrot["identify"](lines, "x").key == "oak"
+    assert [(turn.key, turn.speaker, turn.text) for turn in folded.turns] == [("1", "Ada", "Land!")]
+    assert folded.unreadable == 1
 
 
 @of_each_record

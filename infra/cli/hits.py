@@ -53,11 +53,12 @@ def conversation_lines(hit: Hit, turns: Iterable[Said]) -> Iterator[str]:
 
 
 def where_from(hit: Hit) -> str:
-    """Return where a passage stands: a file and its lines, or a session with the speaker and the time."""
+    """Return where a passage stands: a file and its lines, or a session, its title, the speaker and the time."""
     if hit.session is None:
         lines = f":{hit.lines[0]}-{hit.lines[1]}" if hit.lines else ""
         return place(hit.source.uri) + lines
-    return ", ".join(part for part in (f"session {hit.session}", _said_by(hit)) if part)
+    title = f'"{" ".join(hit.title.split())}"' if hit.title else ""
+    return ", ".join(part for part in (f"session {hit.session}", title, _said_by(hit)) if part)
 
 
 def place(uri: str) -> str:
@@ -79,6 +80,7 @@ def _labels(hit: Hit) -> list[str]:
     labels += [f"topic {hit.topic}"] if hit.topic else []
     labels += [f"kind {hit.kind}"] if hit.kind else []
     labels += [f"part {hit.part}"] if hit.part not in ("text", "file", "memory") else []
+    labels += ["superseded"] if hit.superseded else []
     labels += [age(hit.age_s)] if hit.age_s is not None else []
     labels += [f"trust {hit.trust:.2f}"] if hit.trust is not None else []
     return labels

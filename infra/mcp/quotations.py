@@ -105,8 +105,14 @@ def _where(hit: Hit) -> Iterable[str]:
 
 def _labels(hit: Hit) -> Iterable[str]:
     yield f"scope {hit.scope}"
-    named = (("topic", hit.topic), ("kind", hit.kind), ("session", hit.session), ("role", hit.role))
+    named = (("topic", hit.topic), ("kind", hit.kind), ("session", hit.session))
     yield from (f"{name} {value}" for name, value in named if value)
+    if hit.session and hit.title:
+        yield f"title {hit.title}"
+    if hit.superseded:
+        yield "superseded: the conversation went on without it"
+    if hit.role:
+        yield f"role {hit.role}"
     if hit.speaker and hit.speaker != hit.role:
         yield f"speaker {hit.speaker}"
     if hit.event_time:
