@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from chronofile.domain.wording import counted
 from chronofile.infra.agents import agents_folders
+from chronofile.infra.agents.overdue import REMEDY, transcripts
 from chronofile.infra.config import FILE_NAME, Config, load
-from chronofile.infra.overdue import REMEDY, transcripts
 from chronofile.infra.reports import Finding
 from chronofile.ingest.agents import ALL
 
@@ -128,7 +128,7 @@ def _static() -> str:
 
 
 def _hooks() -> Iterator[Finding]:
-    from chronofile.infra.broken_hooks import broken_hooks
+    from chronofile.infra.agents.broken_hooks import broken_hooks
 
     for hook in broken_hooks():
         yield Finding("hooks", False, hook.detail, hook.remedy)

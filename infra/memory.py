@@ -23,7 +23,8 @@ from chronofile.infra.reports import IngestReport, Status, Verified
 from chronofile.infra.requests import question_of, require_scope_name, working_directory
 from chronofile.infra.searches import record
 from chronofile.infra.standing import status_of
-from chronofile.infra.upkeep import WAITS, Outcome
+from chronofile.infra.taking_back import TakingBack
+from chronofile.infra.upkeep import REMEMBERED_CATCH_UP_S, SEARCH_CATCH_UP_S, WAITS, Outcome
 from chronofile.ingest import known, spool
 from chronofile.ingest.capture import Captured, Request
 from chronofile.ingest.sighting import FORMAT_NAMES
@@ -35,16 +36,8 @@ from chronofile.query.search import Models, search
 if TYPE_CHECKING:
     from chronofile.infra.config import Config
     from chronofile.infra.drain import Drained
-    from chronofile.infra.erasing.report import ErasurePreview, ErasureReport
-    from chronofile.infra.erasing.wanted import Wanted
-    from chronofile.infra.memories import Corrected, Forgetting, Remembered
+    from chronofile.infra.memories import Corrected, Remembered
     from chronofile.infra.parts import Parts
-    from chronofile.infra.scanning import Secret
-    from chronofile.infra.undo import BatchEntry, UndoReport
-
-SEARCH_CATCH_UP_S = 0.2
-REMEMBERED_CATCH_UP_S = 2.0
-BATCHES_LISTED = 20
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +46,7 @@ class MemoryClosed(DatabaseUnavailable):
     """This memory was closed; a new one can be opened in its place."""
 
 
-class Memory:
+class Memory(TakingBack):
     """One home, open: capture, search, look. A context manager; closing it stops the database if it is the last."""
 
     def __init__(self, parts: Parts, caller: str) -> None:
@@ -247,146 +240,15 @@ class Memory:
         return found
 
     @naming_database_errors()
-    def forget(
-        self,
-        identifiers: str | Sequence[str],
-        *,
-        reason: str | None = None,
-        token: str | None = None,
-        dry_run: bool = False,
-    ) -> Forgetting:
-        """Hide memories from now on, all that are named or none; as of before they are still there.
-
-        A dry run shows them and gives a `token`, with which only this list as it then stood is forgotten. Raises
-        UnknownMemory, NotAMemory, WrongToken, TextErased, BadRequest.
-        """
-        from chronofile.infra import memories
-
-        named = [identifiers] if isinstance(identifiers, str) else list(identifiers)
-        self.catch_up(SEARCH_CATCH_UP_S)
-        found = memories.forget(self._parts, self._caller, named, reason=reason, token=token, dry_run=dry_run)
-        self.catch_up(0 if dry_run else REMEMBERED_CATCH_UP_S)
-        return found
-
-    @naming_database_errors()
-    def undo(self, batch: str, *, dry_run: bool = False, progress: Progress = UNWATCHED) -> UndoReport:
-        """Hide what a batch captured from now on, or undo an undo; as of before everything is as it was.
-
-        Raises UnknownBatch, AmbiguousBatch, UndoneAlready, NothingToUndo.
-        """
-        from chronofile.infra import undo
-
-        return undo.undo(self._parts, batch, dry_run=dry_run, progress=progress)
-
-    @naming_database_errors()
-    def batches(self, limit: int = BATCHES_LISTED) -> list[BatchEntry]:
-        """Return the last batches, newest first."""
-        from chronofile.infra import undo
-
-        self.catch_up(SEARCH_CATCH_UP_S)
-        return undo.last_batches(self._parts, limit)
-
-    @naming_database_errors()
     def verify(self, *, scope: str | None = None, source: str | None = None) -> Verified:
         """Compare what the log says was captured with the store, the files and the passages.
 
         `scope` and `source` (a URI or a path) name a part of it. Raises UnknownScope, UnknownSource.
         """
-        from chronofile.infra.verify import selected, verify
+        from chronofile.infra.verifying import selected, verify
 
         self.catch_up()
         return verify(self._parts, selected(self._parts, scope, source))
-
-    @naming_database_errors()
-    def plan_erasure(
-        self,
-        *,
-        sources: Sequence[str] = (),
-        passages: Sequence[str] = (),
-        memories: Sequence[str] = (),
-        scopes: Sequence[str] = (),
-    ) -> ErasurePreview:
-        """Return what `erase` would do with the same names; its token confirms exactly that. Raises as `erase` does."""
-        from chronofile.infra import erasure
-        from chronofile.infra.erasing.wanted import Wanted
-
-        wanted = Wanted(sources, passages, memories, scopes)
-        return erasure.preview(self._parts, wanted, actor=self._caller)
-
-    @naming_database_errors()
-    def erase(
-        self,
-        *,
-        sources: Sequence[str] = (),
-        passages: Sequence[str] = (),
-        memories: Sequence[str] = (),
-        scopes: Sequence[str] = (),
-        reason: str | None = None,
-        token: str | None = None,
-        progress: Progress = UNWATCHED,
-    ) -> ErasureReport:
-        """Remove sources, passages, memories and all of scopes for good, with everything derived from them.
-
-        With a `token` only what it was given for. Raises BadRequest, UnknownSource, UnknownPassage, UnknownMemory,
-        UnknownScope, ErasedAlready, ErasureStopped, ErasureGoesOn, ErasureOutrun, PlanChanged, NotCutOut,
-        ProjectionsNotOurs.
-        """
-        from chronofile.infra import erasure
-        from chronofile.infra.erasing.wanted import Wanted
-
-        wanted = Wanted(sources, passages, memories, scopes)
-        return erasure.erase(
-            self._parts, wanted, actor=self._caller, reason=reason, token=token, progress=progress
-        )
-
-    @naming_database_errors()
-    def finish_erasures(self, progress: Progress = UNWATCHED) -> list[str]:
-        """Finish the erasures that were stopped in the middle, and return their ids."""
-        from chronofile.infra import erasure
-
-        return erasure.finish(self._parts, progress)
-
-    @naming_database_errors()
-    def scan(
-        self,
-        *,
-        sources: Sequence[str] = (),
-        scopes: Sequence[str] = (),
-        tick: Callable[[int, int], None] = lambda done, of: None,
-    ) -> Iterator[Secret]:
-        """Yield the secrets in what is stored: of sources, of scopes, or of everything where none is named.
-
-        Raises UnknownSource, UnknownScope.
-        """
-        from chronofile.infra import scanning
-
-        self.catch_up()
-        return scanning.scan(self._parts, _selected(sources, scopes), tick)
-
-    @naming_database_errors()
-    def plan_redaction(self, *, sources: Sequence[str] = (), scopes: Sequence[str] = ()) -> ErasurePreview:
-        """Return what `redact` would do with the same names. Raises as `redact` does."""
-        from chronofile.infra import erasure
-
-        return erasure.preview_redaction(self._parts, _selected(sources, scopes), actor=self._caller)
-
-    @naming_database_errors()
-    def redact(
-        self,
-        *,
-        sources: Sequence[str] = (),
-        scopes: Sequence[str] = (),
-        token: str | None = None,
-        progress: Progress = UNWATCHED,
-    ) -> ErasureReport:
-        """Keep sources without the secrets in them: of scopes, or of everything where none is named.
-
-        Raises UnknownSource, UnknownScope, PlanChanged, NothingToRedact, ProjectionsNotOurs.
-        """
-        from chronofile.infra import erasure
-
-        wanted = _selected(sources, scopes)
-        return erasure.redact(self._parts, wanted, actor=self._caller, token=token, progress=progress)
 
     @naming_database_errors()
     def catch_up(self, seconds: float = float("inf"), progress: Progress = UNWATCHED) -> list[str]:
@@ -447,9 +309,3 @@ class Memory:
             engine=self._parts.engine,
             now=self._parts.clock(),
         )
-
-
-def _selected(sources: Sequence[str], scopes: Sequence[str]) -> Wanted | None:
-    from chronofile.infra.erasing.wanted import Wanted
-
-    return Wanted(sources=sources, scopes=scopes) if sources or scopes else None

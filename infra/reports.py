@@ -13,8 +13,8 @@ from chronofile.query.catalogue import Counts, ProjectionStatus
 from chronofile.query.tally import AgentCount, CapturedCount, ParsedCount
 
 if TYPE_CHECKING:
-    from chronofile.infra.broken_hooks import BrokenHook
-    from chronofile.infra.overdue import Transcripts
+    from chronofile.infra.agents.broken_hooks import BrokenHook
+    from chronofile.infra.agents.overdue import Transcripts
     from chronofile.ingest.capture import Captured
 
 

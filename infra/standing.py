@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from chronofile import __version__
 from chronofile.infra import upkeep
 from chronofile.infra.agents import agents_folders
-from chronofile.infra.broken_hooks import broken_hooks
+from chronofile.infra.agents.broken_hooks import broken_hooks
+from chronofile.infra.agents.overdue import overdue, transcripts
 from chronofile.infra.erasing.receipts import unfinished
-from chronofile.infra.overdue import overdue, transcripts
 from chronofile.infra.reports import DatabaseStatus, Status
 from chronofile.ingest import hooked, known, spool
 from chronofile.ingest.agents import ALL
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from chronofile.infra.overdue import Transcripts
+    from chronofile.infra.agents.overdue import Transcripts
     from chronofile.infra.parts import Parts
 
 

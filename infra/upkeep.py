@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from chronofile.infra.progress import Progress
     from chronofile.projections.control import Generation
 
+SEARCH_CATCH_UP_S = 0.2
+REMEMBERED_CATCH_UP_S = 2.0
+"""For how long at most a search waits for what was appended, and a call that appended something itself."""
 AUTO_EMBED_MAX = 2_000
 WAITS = ("auto", "words", "all", "none")
 POLL_S = 0.05

@@ -81,7 +81,7 @@ def hooks(
     Without --write nothing is changed. With it the hooks are merged into the user's settings of the agent; other
     settings and others' hooks stay as they are, and doing it again changes nothing.
     """
-    from chronofile.infra.hooks import CLIENTS, install, uninstall
+    from chronofile.infra.agents.hooks import CLIENTS, install, uninstall
     from chronofile.ingest import spool
 
     if action is None or agent is None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chronofile.infra.broken_hooks import BrokenHook, broken_hooks
-from chronofile.infra.hooks import CLIENTS, SCRIPT, install
+from chronofile.infra.agents.broken_hooks import BrokenHook, broken_hooks
+from chronofile.infra.agents.hooks import CLIENTS, SCRIPT, install
 
 
 @pytest.fixture(autouse=True)

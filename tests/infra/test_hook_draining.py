@@ -19,10 +19,10 @@ import sqlalchemy as sa
 
 from chronofile.domain.events import BatchStarted, Event
 from chronofile.domain.rejection import NotRead
-from chronofile.infra import draining
 from chronofile.infra.calls import Calls
 from chronofile.infra.cli import calls
 from chronofile.infra.contents import ContentStore
+from chronofile.infra.drain import passes
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.following import Follower
 from chronofile.infra.memory import Memory
@@ -423,7 +423,7 @@ def test_an_entry_that_makes_a_capture_fail_is_set_aside_alone(
             raise fault
         return live_transcript(path, home, **how)
 
-    monkeypatch.setattr(draining, "live_transcript", live)
+    monkeypatch.setattr(passes, "live_transcript", live)
     drained = memory.drain()
 
     assert (drained.entries, drained.captured, drained.set_aside) == (4, 4, 1)
@@ -510,7 +510,7 @@ def test_an_entry_is_set_aside_after_a_day_only_if_it_was_tried(
     def live(path: Path, home: Path, **how: Any) -> Looked | str:
         raise NotRead(path, "unreadable", "Made up.")
 
-    monkeypatch.setattr(draining, "live_transcript", live)
+    monkeypatch.setattr(passes, "live_transcript", live)
     _left(hooks, "0", _entry(path=str(transcript)))
 
     drained = memory.drain(stopping=lambda: not tried)

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from chronofile.infra.hooks import (
+from chronofile.infra.agents.hooks import (
     CLIENTS,
     EVENTS,
     Installation,
-    SettingsUnusable,
     install,
     settings_file,
     uninstall,
 )
+from chronofile.infra.agents.settings import SettingsUnusable
 from chronofile.ingest import spool
 from tests.infra.command_line import PROGRAM, RUN_TIMEOUT_S
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chronofile.infra.overdue import FILES_MAX, Transcripts, overdue, transcripts
+from chronofile.infra.agents.overdue import FILES_MAX, Transcripts, overdue, transcripts
 from chronofile.ingest import known
 from tests.builders import add, claude_line, write
 from tests.world import World
@@ -114,7 +114,7 @@ def test_a_folder_behind_a_link_is_known_by_where_it_is(world: World, folder: Pa
 
 
 def test_a_look_has_a_limit(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronofile.infra.overdue.FILES_MAX", 3)
+    monkeypatch.setattr("chronofile.infra.agents.overdue.FILES_MAX", 3)
     for number in range(5):
         session(tmp_path, str(number), DAY)
 

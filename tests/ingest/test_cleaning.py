@@ -13,8 +13,8 @@ import pytest
 
 from chronofile.domain.erasure import MARK, Span, without_texts
 from chronofile.ingest.cleaning import cleaning, cut_out, forms, literal, literals, rewritten
-from chronofile.ingest.scan import Found
 from chronofile.ingest.looking import look
+from chronofile.ingest.scan import Found
 from chronofile.ingest.sighting import Sighting
 from tests.builders import claude_line, turn_line, write
 

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from chronofile.domain import streams
 from chronofile.domain.events import ContentErased
 from chronofile.domain.times import FIRST
-from chronofile.infra.kept_contents import KeptContents, named
 from chronofile.infra.reports import Disagreement, Listed
+from chronofile.infra.verifying.contents import KeptContents, named
 from chronofile.ingest.comparing import Comparing
 from chronofile.projections import control, passages, sources
 from chronofile.projections.anew import Difference

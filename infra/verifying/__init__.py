@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from chronofile.domain import streams
 from chronofile.domain.errors import UnknownScope
 from chronofile.domain.identity import decoded, storable
-from chronofile.infra.kept_contents import texts_of
 from chronofile.infra.reports import Listed, Verified
 from chronofile.infra.requests import sources_named
-from chronofile.infra.verification import Verification
-from chronofile.infra.verified_source import VerifiedSource, check_memory
+from chronofile.infra.verifying.contents import texts_of
+from chronofile.infra.verifying.run import Verification
+from chronofile.infra.verifying.source import VerifiedSource, check_memory
 from chronofile.ingest import spool
 from chronofile.projections import histories
 from chronofile.projections.histories import History

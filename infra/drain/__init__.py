@@ -13,7 +13,7 @@ import structlog
 
 from chronofile.domain.rejection import NotRead
 from chronofile.infra.capturing import clean_of
-from chronofile.infra.draining import Pass, Told, by_path
+from chronofile.infra.drain.passes import Pass, Told, by_path
 from chronofile.infra.failures import is_expected
 from chronofile.ingest import hooked, spool
 from chronofile.ingest.recovery import Recovery

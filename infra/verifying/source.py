@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from chronofile.domain import sources as domain
 from chronofile.domain.events import MemoryCorrected, MemoryForgotten, MemoryRemembered, RevisionCaptured
 from chronofile.domain.identity import storable
-from chronofile.infra.verification import Verification
+from chronofile.infra.verifying.run import Verification
 from chronofile.ingest.comparing import Captured
 from chronofile.projections import anew
 from chronofile.projections.anew import Anew, Place

@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chronofile.infra.hooks import CLIENTS, SettingsUnusable, own_commands, settings_file
+from chronofile.infra.agents.hooks import CLIENTS, own_commands, settings_file
+from chronofile.infra.agents.settings import SettingsUnusable
 
 FIRST_LINE_BYTES_MAX = 4 << 10
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from chronofile.domain.wording import counted
-from chronofile.infra.hooks import CLIENTS
+from chronofile.infra.agents.hooks import CLIENTS
 from chronofile.ingest.known import KnownFile
 from chronofile.ingest.scan import Found, scan
 
