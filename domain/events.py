@@ -53,6 +53,12 @@ class RevisionCaptured:
     """How many secrets each rule removed."""
     original: ContentKey | None = None
     """Key of the bytes as they were in the file, which are kept nowhere; None where they are the content."""
+    commit: str | None = None
+    """The commit that was checked out in the file's repository; None outside of any, and before the first one."""
+    branch: ContentKey | None = None
+    """The branch that was, None while none was."""
+    dirty: bool | None = None
+    """Whether the file differed from the commit or was not in it; None where nobody could tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ _PROSE_BORDERS = (
 )
 _CODE_BORDERS = ((_PARAGRAPH, _FILL_MIN), (_LINE, _FILL_MIN), (_WORD, _WORD_FILL_MIN))
 
-_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".mkd", ".rst", ".qmd", ".adoc"})
+_MARKDOWN_SUFFIXES = frozenset(
+    {".md", ".markdown", ".mdx", ".mkd", ".rst", ".qmd", ".adoc", ".docx", ".epub", ".pdf", ".pptx", ".xlsx"}
+)
+"""With these names a document may be kept as a text, which has the headings of Markdown."""
 _CODE_SUFFIX = re.compile(
     r"\.(?:py|pyi|pyx|[cm]?[jt]s|[jt]sx|vue|svelte|java|kts?|scala|groovy|gradle|go|rs|[chm]|cc|cpp|cxx|hh|hpp|hxx|mm|cs|fsx?"
     r"|vb|swift|rb|rake|php|p[lm]|lua|r|jl|exs?|[eh]rl|hs|mli?|clj|cljs|lisp|el|scm|dart|zig|nim|cr|d|s?v|vhd|asm|s|(?:ba|z|fi)?sh"

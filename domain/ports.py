@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from chronofile.domain.documents import Extracted
 from chronofile.domain.envelope import Addition, Recorded
 
 if TYPE_CHECKING:
@@ -29,6 +30,18 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one L2-normalised float32 row for each text, in order: shape (len(texts), dimension)."""
         ...
+
+
+class Extractor(Protocol):
+    """Documents in, texts out; the same document always gives the same text."""
+
+    def extract(self, content: bytes, format_name: str) -> Extracted:
+        """Return the text of a document, given its bytes and which document it is. Raises NotExtracted."""
+        ...
+
+
+LanguageOf = Callable[[str], str | None]
+"""Returns the natural language that a text is in, as ISO 639-1 has it; None where that cannot be told."""
 
 
 class StaticVectors(Protocol):

@@ -15,8 +15,12 @@ RejectionReason = Literal[
     "binary",
     "changed-while-read",
     "damaged",
+    "document-broken",
+    "document-costly",
+    "documents-extra",
     "encrypted",
     "erased",
+    "locked",
     "missing",
     "nested-archive",
     "not-regular",
@@ -33,6 +37,7 @@ RejectionReason = Literal[
 
 OmissionReason = Literal[
     "archive-entry",
+    "beside-conversations",
     "disk-away",
     "dotfile",
     "home",
@@ -49,8 +54,12 @@ REJECTION_SENTENCES: Mapping[RejectionReason, str] = {
     "binary": "The file holds bytes that are no text in any encoding that is recognised.",
     "changed-while-read": "The file was changed each time that it was read; it is captured once it rests.",
     "damaged": "A part of it is cut off or broken and cannot be read; what could be read of it was captured.",
+    "document-broken": "It is a document that is broken: its text cannot be read, and nothing of it was captured.",
+    "document-costly": "Reading its text takes more time, memory or room than a document may take; it was not captured.",
+    "documents-extra": "It is a document; `pip install 'chronofile[documents]'` reads it.",
     "encrypted": "It is locked with a password; unpack it and ingest what was in it.",
     "erased": "It was erased and is not captured again; `chronofile ingest --again` with its own path takes it back.",
+    "locked": "Another program has it locked; it is read at a later run.",
     "missing": "There is nothing at the path that was given.",
     "nested-archive": "It is an archive within an archive; unpack the outer one and ingest the inner.",
     "not-regular": "It is a pipe, a socket, a device or a link, and not a file with bytes of its own.",
@@ -67,6 +76,7 @@ REJECTION_SENTENCES: Mapping[RejectionReason, str] = {
 
 OMISSION_SENTENCES: Mapping[OmissionReason, str] = {
     "archive-entry": "It is in an archive and holds no conversation: an attachment, an account, a setting.",
+    "beside-conversations": "It lies among an agent's conversations and is none: a setting, a cache, a log.",
     "disk-away": "It was captured from a disk that is not there now; what was captured of it stays.",
     "dotfile": "Its name begins with a dot; only transcripts are taken from there.",
     "home": "It belongs to Chronofile's own home, which is never captured.",

@@ -72,6 +72,10 @@ class Seen:
     probe: str
     event_time: str | None
     redactions: Mapping[str, int] = field(default_factory=dict)
+    commit: str | None = None
+    branch: ContentKey | None = None
+    dirty: bool | None = None
+    """What the file's repository said of it: see RevisionCaptured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,9 @@ def _revision(number: int, seen: Seen, now: Occasion) -> RevisionCaptured:
         event_time=seen.event_time,
         redactions=seen.redactions,
         original=None if seen.original == seen.content else seen.original,
+        commit=seen.commit,
+        branch=seen.branch,
+        dirty=seen.dirty,
     )
 
 

@@ -22,7 +22,8 @@ def without_secrets(parts: Parts, text: str) -> tuple[str, Mapping[str, int]]:
 
 def clean_of(parts: Parts) -> Clean:
     """Return what takes out of a range's bytes what is not to be stored."""
-    return cleaning(parts.contents.key, redacting=parts.config["redaction"] == ON)
+    redacting = parts.config["redaction"] == ON
+    return cleaning(parts.contents.key, redacting=redacting, extractor=parts.extractor)
 
 
 def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
@@ -36,5 +37,6 @@ def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
         new_id=parts.new_id,
         clean=clean_of(parts),
         read=parts.read,
+        extractor=parts.extractor,
         tick=progress.captured,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chronofile.domain.wording import counted
-from chronofile.infra.agents import agents_folders
+from chronofile.infra.agents import agents_places
 from chronofile.infra.agents.overdue import REMEDY, transcripts
 from chronofile.infra.config import FILE_NAME, Config, load
 from chronofile.infra.reports import Finding
@@ -43,7 +43,7 @@ def examine(flags: Mapping[str, str | None], environment: Mapping[str, str], tel
             Finding("configuration", False, tell(error), f"correct {FILE_NAME} or the variable"),
         ]
     findings += [_configuration(config), *_home(config.home), _binaries(config, tell)]
-    findings += [*_models(config, tell), *_hooks(), *_database(config, tell)]
+    findings += [*_models(config, tell), _documents(), *_hooks(), *_database(config, tell)]
     return findings
 
 
@@ -125,6 +125,17 @@ def _static() -> str:
     verified(table, static.TABLE_SHA256)
     verified(tokenizer, static.TOKENIZER_SHA256)
     return static.IDENTITY
+
+
+def _documents() -> Finding:
+    from importlib.metadata import version
+
+    from chronofile.infra.extraction import EXTRA, LIBRARIES, is_installed
+
+    if not is_installed():
+        return Finding("documents", True, "not read", f"{EXTRA} reads PDF, Word, Excel, PowerPoint and books")
+    names = (name.replace("_", "-") for name in LIBRARIES)
+    return Finding("documents", True, ", ".join(f"{name} {version(name)}" for name in names))
 
 
 def _hooks() -> Iterator[Finding]:
@@ -238,7 +249,7 @@ def _transcripts(status: Status) -> Iterator[Finding]:
 
 def _never_captured(home: Path) -> Iterator[Finding]:
     """Yield what a first capture would find; nobody has asked for one yet."""
-    looked = transcripts(agents_folders(ALL), lambda paths: {}, home=home, now=datetime.now(UTC))
+    looked = transcripts(agents_places(ALL), lambda paths: {}, home=home, now=datetime.now(UTC))
     for name, found in looked.items():
         detail = f"{counted(found.found, 'transcript')} of {name} can be captured"
         yield Finding("transcripts", True, detail, REMEDY)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import structlog
 
@@ -36,8 +36,10 @@ from chronofile.query.search import Models, search
 if TYPE_CHECKING:
     from chronofile.infra.config import Config
     from chronofile.infra.drain import Drained
+    from chronofile.infra.export import Exported
     from chronofile.infra.memories import Corrected, Remembered
     from chronofile.infra.parts import Parts
+    from chronofile.ingest.selections import Selection
 
 log = structlog.get_logger(__name__)
 
@@ -81,9 +83,12 @@ class Memory(TakingBack):
         wait: str = "auto",
         again: bool = False,
         dry_run: bool = False,
+        selected: Mapping[Path, Selection] | None = None,
         progress: Progress = UNWATCHED,
     ) -> IngestReport:
         """Capture files and folders, and make them searchable as far as `wait` says.
+
+        Of folders that are `selected`, only the selected files are taken.
 
         `words`: by words and instant vectors; `all`: by transformer vectors too; `auto`: all when fewer than
         2,000 passages are without one; `none`: the projections are left as they are. Raises BadRequest for an
@@ -96,7 +101,8 @@ class Memory(TakingBack):
             raise BadRequest(f"--format is one of {', '.join(FORMAT_NAMES)}, not {format!r}.")
         require_scope_name(scope)
         captured = self.capture(
-            Request([Path(path) for path in paths], scope, format, again, dry_run), progress
+            Request([Path(path) for path in paths], scope, format, again, dry_run, selected=selected or {}),
+            progress,
         )
         log.info("captured", batch=captured.batch, revisions=captured.revisions, position=captured.position)
         outcome = Outcome()
@@ -249,6 +255,30 @@ class Memory(TakingBack):
 
         self.catch_up()
         return verify(self._parts, selected(self._parts, scope, source))
+
+    @naming_database_errors()
+    def export(
+        self,
+        file: str | os.PathLike[str] | IO[bytes],
+        *,
+        format: str,  # noqa: A002  # The command's own word.
+        scope: str | None = None,
+        as_of: str | int | datetime | None = None,
+        force: bool = False,
+        tick: Callable[[int, int], None] = lambda done, of: None,
+    ) -> Exported:
+        """Write what every transcript says to a new file, or to one that is open for writing bytes.
+
+        `format` is "turns": neutral turns, a line each. `as_of` is as in `search`; what was erased since is gone. With `force` a file that is there is replaced. `tick`
+        hears how many sources were looked at, and of how many. Raises BadRequest,
+        UnknownScope, FileIsThere, UnreadableTime, OSError.
+        """
+        from chronofile.infra.export import FORMATS, to_file
+
+        if format not in FORMATS:
+            raise BadRequest(f"An export is written as {', '.join(FORMATS)}, not as {format!r}.")
+        position = self._question("", {"as_of": as_of}).as_of
+        return to_file(self._parts, file, scope=scope, position=position, force=force, tick=tick)
 
     @naming_database_errors()
     def catch_up(self, seconds: float = float("inf"), progress: Progress = UNWATCHED) -> list[str]:

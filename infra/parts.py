@@ -13,6 +13,7 @@ from chronofile.projections.projection import Projection
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from chronofile.domain.ports import Extractor
     from chronofile.infra.config import Config
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.event_store import EventStore
@@ -38,6 +39,8 @@ class Parts:
     new_id: Callable[[], str]
     notes: tuple[str, ...]
     close: Callable[[], None]
+    extractor: Extractor | None = None
+    """What reads documents; None without the extra."""
 
     @property
     def all_projections(self) -> list[Projection]:

@@ -9,11 +9,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from chronofile.domain import streams
+from chronofile.domain.documents import DOCUMENTS, Extracted, NotExtracted
 from chronofile.domain.events import Event, MemoryCorrected, MemoryRemembered, RevisionCaptured
 from chronofile.domain.formats import holds_json
 from chronofile.domain.identity import decoded
 from chronofile.infra.erasing.questions import asked, texts_of
 from chronofile.infra.erasing.wanted import Wanted, every, find, reading, uris
+from chronofile.ingest import documents
 from chronofile.ingest.redaction import Finding, findings
 
 if TYPE_CHECKING:
@@ -82,8 +84,7 @@ def _of_stream(parts: Parts, events: Sequence[Event]) -> Iterator[Finding]:
                 lines = 0 if event.start == 0 else lines
                 content = _read(parts, key)
                 if content is not None and key not in looked:
-                    records = holds_json(event.format)
-                    for found in findings(content, encoding=event.encoding, records=records, name=name):
+                    for found in _of_content(parts, event, content, name):
                         yield Finding(found.rule, found.line + lines, found.preview)
                 lines += (content or b"").count(b"\n")
                 looked.add(key)
@@ -92,6 +93,19 @@ def _of_stream(parts: Parts, events: Sequence[Event]) -> Iterator[Finding]:
                 yield from findings(_read(parts, key) or b"", encoding="utf-8", records=False)
             case _:
                 pass
+
+
+def _of_content(parts: Parts, event: RevisionCaptured, content: bytes, name: str) -> list[Finding]:
+    """Return the secrets in a stored content; those of a document where it can be read."""
+    if event.format not in DOCUMENTS:
+        return findings(content, encoding=event.encoding, records=holds_json(event.format), name=name)
+    try:
+        found = (
+            parts.extractor.extract(content, event.format) if parts.extractor is not None else Extracted("")
+        )
+    except NotExtracted:
+        found = Extracted("")
+    return documents.secrets_in(content, event.format, found, encoding=event.encoding, name=name)
 
 
 def _of_questions(parts: Parts) -> Iterator[Finding]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from chronofile import __version__
 from chronofile.infra import upkeep
-from chronofile.infra.agents import agents_folders
+from chronofile.infra.agents import agents_places
 from chronofile.infra.agents.broken_hooks import broken_hooks
 from chronofile.infra.agents.overdue import overdue, transcripts
 from chronofile.infra.erasing.receipts import unfinished
 from chronofile.infra.reports import DatabaseStatus, Status
 from chronofile.ingest import hooked, known, spool
-from chronofile.ingest.agents import ALL
+from chronofile.ingest.agents import ALL, Kept, paths
 from chronofile.query import catalogue
 from chronofile.query.tally import AgentCount, tally
 
@@ -31,9 +31,9 @@ def status_of(parts: Parts) -> Status:
     """Return where everything stands, without moving anything."""
     head = parts.store.position()
     counts = catalogue.counts(parts.engine)
-    folders = agents_folders(ALL)
-    found = tally(parts.engine, {name: _names(places) for name, places in folders.items()})
-    looked, broken = _transcripts(parts, folders), broken_hooks()
+    places = agents_places(ALL)
+    found = tally(parts.engine, {name: _names(paths(kept)) for name, kept in places.items()})
+    looked, broken = _transcripts(parts, places), broken_hooks()
     uncaptured = tuple(overdue(looked, parts.clock()))
     noted = spool.standing(parts.config.home)
     folder = None if parts.data_folder is None else str(parts.data_folder)
@@ -77,12 +77,12 @@ def _names(places: Sequence[Path]) -> list[str]:
     return list(dict.fromkeys(name for place in places for name in (str(place), os.path.realpath(place))))
 
 
-def _transcripts(parts: Parts, folders: Mapping[str, Sequence[Path]]) -> dict[str, Transcripts]:
+def _transcripts(parts: Parts, places: Mapping[str, Sequence[Kept]]) -> dict[str, Transcripts]:
     def known_of(paths: Sequence[Path]) -> Mapping[Path, known.KnownFile]:
         with parts.store.cursor() as cursor:
             return known.files(cursor, paths)
 
-    return transcripts(folders, known_of, home=parts.config.home, now=parts.clock())
+    return transcripts(places, known_of, home=parts.config.home, now=parts.clock())
 
 
 def _with_hooks(agents: Mapping[str, AgentCount], noted: Mapping[str, datetime]) -> dict[str, AgentCount]:

@@ -14,10 +14,12 @@ from chronofile.infra.config import Config, from_environment
 if TYPE_CHECKING:
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.event_store import EventStore
+    from chronofile.infra.extraction import Extraction
     from chronofile.infra.memory import Memory
     from chronofile.infra.models import LoadedModels
     from chronofile.projections.control import Generation
     from chronofile.projections.projection import Projection
+    from chronofile.projections.reading import Files
 
 
 def open_memory(flags: Mapping[str, str | None], *, caller: str) -> Memory:
@@ -61,10 +63,12 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.datastore import Datastore, engine_of
     from chronofile.infra.event_store import EventStore
+    from chronofile.infra.languages import Languages
     from chronofile.infra.memory import Memory
     from chronofile.infra.migrate import migrate, store_key
     from chronofile.infra.parts import Parts
     from chronofile.projections import control
+    from chronofile.projections.reading import Files
 
     migrate(database.conninfo)
     key = store_key(database.conninfo)
@@ -76,10 +80,14 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
     with engine.connect() as conn:
         serving = control.read_active(conn)
     store = EventStore(datastore, contents)
-    projections, vectors, notes = _projections(config, serving, models, contents, key, store)
+    extraction = _extraction()
+    files = Files(extraction, Languages())
+    projections, vectors, notes = _projections(config, serving, models, contents, key, store, files)
     control.ensure(engine, [*projections, vectors])
 
     def close() -> None:
+        if extraction is not None:
+            extraction.close()
         datastore.close()
         engine.dispose()
         database.release()
@@ -101,6 +109,7 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
             new_id=lambda: uuid.uuid4().hex,
             notes=tuple(notes),
             close=close,
+            extractor=extraction,
         ),
         caller,
     )
@@ -113,6 +122,7 @@ def _projections(
     contents: ContentStore,
     key: bytes,
     store: EventStore,
+    files: Files,
 ) -> tuple[list[Projection], Projection, list[str]]:
     """Return the projections in order, that of the transformer vectors, and what there is to say of them.
 
@@ -140,8 +150,15 @@ def _projections(
         notes.append(f"vectors: {named} is configured, {model} serves")
     projections = [
         sources_projection(contents, store),
-        passages_projection(contents, key, store),
+        passages_projection(contents, key, store, files),
         lexical.lexical_projection(language),
         instant_projection(models.static),
     ]
     return projections, vectors.vectors_projection(model, identity, dimension), notes
+
+
+def _extraction() -> Extraction | None:
+    """Return what reads documents, None without the extra. Its process begins with the first document."""
+    from chronofile.infra.extraction import Extraction, is_installed
+
+    return Extraction() if is_installed() else None

@@ -15,23 +15,27 @@ from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
 from chronofile.domain.errors import WrongExpectedVersion
 from chronofile.domain.events import BatchFinished, BatchStarted
-from chronofile.domain.ports import Log
+from chronofile.domain.ports import Extractor, Log
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected, RejectionReason
 from chronofile.domain.sources import Occasion, Source
 from chronofile.domain.times import iso
+from chronofile.domain.wording import counted
 from chronofile.ingest import erased, known, offsets
 from chronofile.ingest.appending import Appending
+from chronofile.ingest.archives import companions
 from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.former import Read, Rewritten, former
 from chronofile.ingest.gathered import KeyOf
-from chronofile.ingest.known import CAPTURED, KnownFile, unsettled
+from chronofile.ingest.known import KnownFile, unsettled
 from chronofile.ingest.looking import looks, rejected_file
 from chronofile.ingest.placing import Placing
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.planner import Planner
 from chronofile.ingest.reading import fingerprint_of
+from chronofile.ingest.repositories import Facts, Repositories
 from chronofile.ingest.scan import Found, scan
-from chronofile.ingest.sighting import Looked
+from chronofile.ingest.selections import Selected
+from chronofile.ingest.sighting import Looked, Sighting
 from chronofile.ingest.vanished import vanished
 
 GROUP_FILES_MAX = 200
@@ -55,6 +59,8 @@ class Request:
     dry_run: bool = False
     tool: str = "ingest"
     only: frozenset[Path] | None = None
+    selected: Selected = field(default_factory=dict)
+    """Of folders among the paths, the files that are wanted."""
 
 
 @dataclass(slots=True)
@@ -83,7 +89,8 @@ class Capture:
     """One run: it scans, reads in groups, decides, and appends each group in one transaction.
 
     `clean` takes out of what is read what is not to be stored; secrets, unless another is given. With `read`,
-    which returns stored contents, what a transcript said before it was written anew is kept.
+    which returns stored contents, what a transcript said before it was written anew is kept. Documents, which
+    `extractor` reads, are rejected without it.
 
     It can be stopped between any two of them and loses nothing: the next run goes on where it stood.
     """
@@ -99,14 +106,17 @@ class Capture:
         new_id: Callable[[], str],
         clean: Clean | None = None,
         read: Read | None = None,
+        extractor: Extractor | None = None,
         tick: Tick = lambda path, captured: None,
     ) -> None:
         self._log, self._key_of, self._home = log, key_of, home
         self._store_key, self._now, self._tick = store_key, now, tick
-        self._clean, self._read = clean or cleaning(key_of, redacting=True), read
+        self._clean, self._read = clean or cleaning(key_of, redacting=True, extractor=extractor), read
+        self._extractor = extractor
         self._batch = new_id()
         self._appending = Appending(log, new_id)
         self._assumed: dict[str, tuple[Source, Ranges]] = {}
+        self._repositories = Repositories.with_installed_git()
 
     def run(self, request: Request) -> Captured:
         """Capture what the request names. Raises what the log raises; what is appended by then stays."""
@@ -158,9 +168,7 @@ class Capture:
         size = 0
         for looked in looks:
             group.append(looked)
-            size += (
-                GROUP_BYTES_MAX if looked.sources_before else min(looked.fingerprint.size, GROUP_BYTES_MAX)
-            )
+            size += max(min(looked.fingerprint.size, GROUP_BYTES_MAX), looked.held_bytes)
             if len(group) >= GROUP_FILES_MAX or size >= GROUP_BYTES_MAX:
                 yield group
                 group, size = [], 0
@@ -177,13 +185,17 @@ class Capture:
                 file = before.get(found.path)
                 if file is None or not self._is_unchanged(request, file):
                     yield found
-                elif file.outcome == CAPTURED:
+                elif file.left_out is not None:
                     captured.unchanged += file.sources
+                    captured.rejected += [
+                        Rejected(found.path, _reason(reason), counted(count, "part"))
+                        for reason, count in file.left_out.items()
+                    ]
                 else:
                     captured.rejected.append(Rejected(found.path, _reason(file.outcome)))
 
     def _found(self, request: Request, captured: Captured) -> Iterator[Found]:
-        for scanned in scan(request.paths, home=self._home, only=request.only):
+        for scanned in scan(request.paths, home=self._home, only=request.only, selected=request.selected):
             match scanned:
                 case Found():
                     yield scanned
@@ -195,17 +207,19 @@ class Capture:
     def _is_unchanged(self, request: Request, file: KnownFile) -> bool:
         if request.again or request.format_name or (request.scope or file.scope) != file.scope:
             return False
+        if file.outcome == "documents-extra" and self._extractor is not None:
+            return False
         try:
             status = os.lstat(file.path)
         except OSError:
             return False
-        return fingerprint_of(status) == file.fingerprint
+        return companions.fingerprint(file.path, fingerprint_of(status)) == file.fingerprint
 
     def _look(self, request: Request, found: Found, captured: Captured) -> Iterator[Looked]:
         """Look at a file; one that is there and cannot be read is rejected, and remembered as such."""
         is_anything = False
         try:
-            for looked in looks(found, format_name=request.format_name):
+            for looked in looks(found, format_name=request.format_name, extractor=self._extractor):
                 is_anything = True
                 _note(looked, captured)
                 yield looked
@@ -215,6 +229,8 @@ class Capture:
                 fingerprint = fingerprint_of(os.lstat(found.path))
             except OSError:
                 return
+            if error.reason == "locked":
+                fingerprint = unsettled(fingerprint)
             if not is_anything:
                 yield rejected_file(found, fingerprint, error.rejected)
         else:
@@ -267,8 +283,22 @@ class Capture:
             before = known.files(cursor, [looked.found.path for looked in group])
         scopes = {path: file.scope for path, file in before.items() if file.sources}
         sightings = [sighting for looked in group for sighting in looked.sightings]
-        placed = placing.scopes(sightings, scopes)
-        return Plan.of(group, sightings, placed, before, request.scope)
+        around = {looked.found.path: looked.found.around for looked in group}
+        placed = placing.scopes(sightings, scopes, {path: root for path, root in around.items() if root})
+        facts = {} if request.dry_run else self._facts(sightings)
+        return Plan.of(group, sightings, placed, before, request.scope, facts)
+
+    def _facts(self, sightings: Iterable[Sighting]) -> dict[Path, Facts]:
+        """Return what the repositories of the files say of them. A transcript's own place says nothing of it."""
+        by_root: dict[Path, dict[Path, bytes]] = {}
+        for sighting in sightings:
+            if sighting.kind == "file" and sighting.root is not None:
+                content = sighting.content.range(0, sighting.content.size)
+                by_root.setdefault(sighting.root, {})[sighting.path] = content
+        found: dict[Path, Facts] = {}
+        for root, files in by_root.items():
+            found |= self._repositories.facts(root, files)
+        return found
 
     def _planner(self, request: Request) -> Planner:
         return Planner(

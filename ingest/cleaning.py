@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from chronofile.domain.documents import Extracted
 from chronofile.domain.erasure import SHORT_CHARS, Span, without
+from chronofile.domain.ports import Extractor
+from chronofile.ingest import documents
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.literals import literals as spans_of
 from chronofile.ingest.redaction import Redacted, redact
@@ -22,24 +25,46 @@ Remove = Callable[[str], tuple[str, int]]
 
 FIELDS_KEPT = frozenset(
     {
-        "agentId", "at", "cwd", "gitBranch", "id", "isSidechain", "kind", "level", "logicalParentUuid", "media_type",
-        "messageId", "message_id", "model", "name", "operation", "parentUuid", "parent_tool_use_id", "promptId",
-        "requestId", "role", "scope", "session", "sessionId", "session_id", "slug", "sourceToolAssistantUUID", "status",
-        "stop_reason", "subtype", "timestamp", "tool_name", "tool_use_id", "turn", "type", "userType", "uuid", "version",
+        "$mid", "$rewindTo", "account_uuid", "agent_nickname", "agent_role", "agentId", "agentName",
+        "apiCallId", "asset_pointer", "at", "blobs", "bot_id", "bubbleId", "call_id", "callID", "callId",
+        "channel", "channel_id", "cli_version", "client_msg_id", "commandMode", "composerId",
+        "content_type", "conversation_id", "created_at", "createTime", "current_leaf_message_uuid",
+        "current_node", "cursorDiskKV", "cwd", "day", "default_model_slug", "delivery", "direction",
+        "errorType", "file_type", "file_uuid", "forked_from_id", "format", "gitBranch", "id", "infoType",
+        "initialLocation", "interactionId", "isSidechain", "ItemTable", "kind", "lastUpdated", "leafUuid",
+        "level", "logicalParentUuid", "media_type", "message_id", "messageID", "messageId", "mime_type",
+        "mimeType", "model", "model_slug", "namespace", "operation", "originator", "parent", "parent_id",
+        "parent_message_uuid", "parent_tool_use_id", "parent_user_id", "parentID", "parentId",
+        "parentToolCallId", "parentUuid", "partID", "producer", "projectHash", "projectID", "promptId",
+        "provider", "provider_session_id", "provider_turn_id", "recipient", "record_type", "requestId",
+        "responderUsername", "responseId", "role", "scheme", "scope", "sender", "session", "session_id",
+        "sessionID", "sessionId", "slug", "sourceToolAssistantUUID", "start_timestamp", "startTime",
+        "status", "stop_reason", "stop_timestamp", "subtype", "team", "textdoc_id", "textdoc_type",
+        "thread_id", "thread_ts", "timestamp", "tool", "tool_name", "tool_use_id", "toolCallId", "toolId",
+        "toolName", "ts", "turn", "turn_id", "turnId", "type", "updated_at", "upToEventId", "user",
+        "user_id", "userType", "uuid", "version",
     }
 )  # fmt: skip
-"""Names of fields of transcripts whose values say how a record is to be read, and not what somebody said."""
+"""Names of fields of transcripts whose values say how a record is to be read, and not what somebody said.
+
+`name` is none of them: with some tools it is what a conversation is called.
+"""
 
 _COLON = re.compile(r"\s*:")
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _MARKED_ENCODINGS = ("utf-8", "utf-8-sig")
 
 
-def cleaning(key_of: KeyOf, *, redacting: bool) -> Clean:
-    """Return what cleans the ranges of a store; `redacting` is whether secrets are taken out."""
+def cleaning(key_of: KeyOf, *, redacting: bool, extractor: Extractor | None = None) -> Clean:
+    """Return what cleans the ranges of a store; `redacting` is whether secrets are taken out.
+
+    Documents, which `extractor` reads, are kept as their text where something is taken out of that.
+    """
 
     def clean(content: bytes, sighting: Sighting, spans: Sequence[Span]) -> Redacted:
         found = Redacted(content, {})
+        if extractor is not None and documents.is_document(sighting.kind, sighting.format):
+            return _of_document(content, sighting, spans, extractor)
         if redacting:
             found = redact(
                 content, encoding=sighting.encoding, records=sighting.holds_json, name=sighting.path.name
@@ -54,6 +79,24 @@ def cleaning(key_of: KeyOf, *, redacting: bool) -> Clean:
             records=sighting.holds_json,
         )
         return Redacted(left.content, Counter(found.counts) + Counter(left.counts))
+
+    def _of_document(
+        content: bytes, sighting: Sighting, spans: Sequence[Span], extractor: Extractor
+    ) -> Redacted:
+        def extract(document: bytes) -> Extracted:
+            return documents.extracted(document, sighting.format, extractor, sighting.path)
+
+        found = Redacted(content, {})
+        if redacting:
+            found = documents.without_secrets(
+                content, sighting.format, extract, encoding=sighting.encoding, name=sighting.path.name
+            )
+        if not spans:
+            return found
+        text = found.content if found.is_text else extract(found.content).text.encode()
+        left = cut_out(text, lambda said: without(said, spans, key_of), encoding="utf-8", records=False)
+        counts = Counter(found.counts) + Counter(left.counts)
+        return Redacted(left.content, counts, is_text=True) if left.counts else found
 
     return clean
 

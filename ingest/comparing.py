@@ -82,7 +82,7 @@ class Comparing:
 
     def _transcript(self, path: Path, captured: Captured) -> Compared:
         seen = self._look(path, captured.format)
-        sighting = None if seen is None else _own(seen.sightings, captured)
+        sighting = None if seen is None else _own(seen, captured)
         if seen is None or sighting is None:
             return Compared("changed", detail="The file does not hold this session any more.")
         if isinstance(sighting, _Whole):
@@ -102,13 +102,15 @@ class Comparing:
         """Read a file's parts; of whole conversations only the keys are kept, since there may be many."""
         seen: _Seen | None = None
         for looked in parts:
-            seen = seen or _Seen([], looked.waiting_bytes)
-            seen.sightings += [one if one.growing else self._key(one) for one in looked.sightings]
+            seen = seen or _Seen({}, looked.waiting_bytes)
+            for one in looked.sightings:
+                found = one if one.growing else self._key(one)
+                seen.sightings.setdefault((one.session, one.format), []).append(found)
         return seen
 
     def _key(self, one: Sighting) -> _Whole:
         original = self.key_of(one.content.range(0, one.content.size))
-        return _Whole(one.session, one.format, one.scope, original)
+        return _Whole(_name(one.uri), one.scope, original)
 
     def _against(self, content: Bytes, captured: Captured) -> Compared:
         end = captured.ranges[-1][1] if captured.ranges else 0
@@ -122,19 +124,18 @@ class Comparing:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A conversation that is captured as a whole, by the key of its bytes."""
+    """A conversation that is captured as a whole, by the key of its bytes; `name` is what it is called in its file."""
 
-    session: str | None
-    format: str
+    name: str
     scope: str | None
     original: str
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What a file holds now."""
+    """What a file holds now, by session and format."""
 
-    sightings: list[Sighting | _Whole]
+    sightings: dict[tuple[str | None, str], list[Sighting | _Whole]]
     waiting_bytes: int
 
 
@@ -147,12 +148,22 @@ def path_of(uri: str) -> Path | None:
 
 def _is_recovered(captured: Captured) -> bool:
     """Tell whether no file ever held the source as it is; a session of turns may have a name that looks like it."""
-    return captured.format != neutral.name and captured.uri.partition("#")[2].startswith(_MARKS)
+    return captured.format != neutral.name and _name(captured.uri).startswith(_MARKS)
 
 
-def _own(sightings: Sequence[Sighting | _Whole], captured: Captured) -> Sighting | _Whole | None:
-    """Return the sighting of the source's session; lines that name the source's scope come before those without."""
-    same = [s for s in sightings if s.session == captured.session and s.format == captured.format]
+def _name(uri: str) -> str:
+    """Return what a source is called within its file, empty where it is all of it."""
+    return uri.partition("#")[2]
+
+
+def _own(seen: _Seen, captured: Captured) -> Sighting | _Whole | None:
+    """Return the sighting of the source's session; lines that name the source's scope come before those without.
+
+    Of several conversations with one id it is the one that is called as the source is.
+    """
+    same = seen.sightings.get((captured.session, captured.format), [])
     named = [sighting for sighting in same if sighting.scope == captured.scope]
     unnamed = [sighting for sighting in same if sighting.scope is None]
-    return next(iter([*named, *unnamed]), None)
+    wholes = [one for one in (*named, *unnamed) if isinstance(one, _Whole)]
+    called = [one for one in wholes if one.name == _name(captured.uri)]
+    return next(iter([*called, *named, *unnamed]), None)

@@ -23,7 +23,7 @@ from chronofile.ingest.known import KnownFile, Name, is_gone
 from chronofile.ingest.looking import is_part_of
 from chronofile.ingest.plan import Item, Plan, Planned, Ranges
 from chronofile.ingest.redaction import Redacted
-from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, Bytes, HeldBytes, Sighting
+from chronofile.ingest.sighting import HEAD_BYTES, TAIL_BYTES, TEXT, Bytes, HeldBytes, Sighting
 
 
 @dataclass(slots=True)
@@ -143,7 +143,12 @@ class Decisions:
         if not is_file and self._is_older(identifier, item.sighting, content):
             self._older += 1
             return replace(item, source=identifier, open=False)
-        self._take(identifier, item, (0, item.sighting.content.size))
+        span = (0, item.sighting.content.size)
+        # A second copy of what is captured already leaves the source where it was found first.
+        here = is_file or not (
+            self._is_held(identifier, item, span) and self._is_elsewhere(identifier, item.sighting)
+        )
+        self._take(identifier, item, span, here=here)
         return replace(item, source=identifier, content=content, open=False)
 
     def _grow(self, item: Item) -> Item:
@@ -225,25 +230,31 @@ class Decisions:
         else:
             kept = self._clean(content, sighting, self._standing.erased.spans.get(identifier, ()))
             self._originals.add(original)
+        branch = item.facts.branch if item.facts else None
         seen = Seen(
             original=original,
             content=self._key_of(kept.content) if kept.counts else original,
             redactions=kept.counts,
             start=span[0],
             end=span[1],
-            format=sighting.format,
-            encoding=sighting.encoding,
+            format=TEXT if kept.is_text else sighting.format,
+            encoding="utf-8" if kept.is_text else sighting.encoding,
             uri=self._text_key(sighting.uri) if here else source.uri,
             key=self._text_key(sighting.key),
             file=self._text_key(str(sighting.path)),
             probe=self._probe(sighting.content, span[1]),
             event_time=sighting.event_time,
+            commit=item.facts.commit if item.facts else None,
+            branch=self._text_key(branch) if branch else None,
+            dirty=item.facts.dirty if item.facts else None,
         )
         registration = self._registration(identifier, item)
         events = sources.capture(source, registration, seen, self._now, again=self._whole)
         self._standing.read_from.setdefault(identifier, []).append(sighting.path)
         if any(map(_is_revision, events)):
             self._gathered.add(kept.content)
+            if branch:
+                self._gathered.text(branch)
         elif not events:
             self._unchanged += 1
         self._add(identifier, events, sighting)

@@ -7,7 +7,7 @@ looked like is a cache that spares reading them again.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -36,7 +36,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file as it was when it was last read; `outcome` is `captured` or the reason of a rejection."""
+    """A file as it was when it was last read; `outcome` is `captured` or the reason of a rejection.
+
+    Of an archive it goes on with what was left out of it: `captured too-large:1 encrypted:2`.
+    """
 
     path: Path
     root: Path | None
@@ -46,6 +49,18 @@ class KnownFile:
     content: str | None
     fingerprint: Fingerprint
     outcome: str
+
+    @property
+    def left_out(self) -> Mapping[str, int] | None:
+        """How often something was left out for each reason; None of a file of which nothing was captured."""
+        outcome, *reasons = self.outcome.split(" ")
+        parted = (reason.rpartition(":") for reason in reasons)
+        return {reason: int(count) for reason, _, count in parted} if outcome == CAPTURED else None
+
+
+def captured_but(left_out: Mapping[str, int]) -> str:
+    """Return the outcome of an archive that was captured but for what was left out, counted by reason."""
+    return " ".join([CAPTURED, *(f"{reason}:{count}" for reason, count in sorted(left_out.items()))])
 
 
 def names(cursor: Cursor, keys: Collection[str]) -> dict[tuple[str, str], list[Name]]:

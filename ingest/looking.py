@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,16 +9,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 from chronofile.domain.decoding import decode
-from chronofile.domain.formats import FORMATS, PARTED, recognise
+from chronofile.domain.documents import WRITTEN
+from chronofile.domain.formats import FORMATS, PARTED, aider, recognise
 from chronofile.domain.identity import digest, storable
-from chronofile.domain.rejection import NotRead, OmissionReason, Rejected
+from chronofile.domain.ports import Extractor
+from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.scopes import is_scope_name
 from chronofile.domain.times import iso
 from chronofile.domain.turns import Layout, PartedFormat
 from chronofile.domain.wording import counted
-from chronofile.ingest import archives
-from chronofile.ingest.archives.unpacked import Conversation, LeftOut, Unpacked
+from chronofile.ingest import archives, documents
+from chronofile.ingest.archives import companions
 from chronofile.ingest.encodings import text_encoding
+from chronofile.ingest.parts import parts
 from chronofile.ingest.reading import (
     PLAIN_BYTES_MAX,
     RANGE_BYTES,
@@ -33,22 +35,26 @@ from chronofile.ingest.reading import (
 from chronofile.ingest.scan import Found
 from chronofile.ingest.sighting import TEXT, TRANSCRIPT, Bytes, FileBytes, HeldBytes, Looked, Sighting, uri_of
 
-PART_BYTES_MAX = 8 << 20
-PART_CONVERSATIONS_MAX = 200
-"""An archive's conversations are captured in parts of so many bytes and so many conversations."""
+_IN_PROJECTS = frozenset({aider.name})
+"""Formats whose files lie in the folder that the sessions are about."""
 
 
-def looks(found: Found, *, format_name: str | None = None) -> Iterator[Looked]:
+def looks(
+    found: Found, *, format_name: str | None = None, extractor: Extractor | None = None
+) -> Iterator[Looked]:
     """Read a file and yield what it holds: in parts if it is an archive, else at once.
 
     Nothing where it was to be taken only as a transcript and is none. Raises NotRead. A file that holds no text is
-    no error here: `rejected` says so.
+    no error here: `rejected` says so. Documents are read by `extractor`, if it is there.
     """
     sniffed = sniff(found.path)
+    if not found.otherwise and format_name != TEXT and (document := _document(found, sniffed, extractor)):
+        yield document
+        return
     form, layout = _recognised(sniffed, format_name)
     unpacked = archives.unpack(found.path, sniffed, form if layout == "conversations" else None, format_name)
     if unpacked is not None:
-        yield from _parts(found, sniffed.fingerprint, unpacked)
+        yield from parts(found, companions.fingerprint(found.path, sniffed.fingerprint), unpacked)
         return
     looked: Looked | None = None
     if form is not None and layout == "parted":
@@ -92,77 +98,24 @@ def is_part_of(path: Path, sighting: Sighting) -> bool:
         return False
 
 
-def _parts(found: Found, fingerprint: Fingerprint, unpacked: Iterator[Unpacked]) -> Iterator[Looked]:
-    """Yield an archive's conversations, so many at a time that memory stays small."""
-    taken = _Taken(found)
-    part: list[Sighting] = []
-    size = before = 0
-    for one in unpacked:
-        sighting = taken.sighting(one)
-        if sighting is None:
-            continue
-        if part and (size + sighting.content.size > PART_BYTES_MAX or len(part) >= PART_CONVERSATIONS_MAX):
-            yield Looked(found, fingerprint, tuple(part), is_last=False, sources_before=before)
-            before, part, size = before + len(part), [], 0
-        part.append(sighting)
-        size += sighting.content.size
-    with opened(found.path) as file:
-        if file.fingerprint != fingerprint:
-            taken.left_out.append(Rejected(found.path, "changed-while-read"))
-    yield Looked(
-        found,
-        fingerprint,
-        tuple(part),
-        left_out=tuple(taken.left_out),
-        omitted=taken.omitted,
-        sources_before=before,
-    )
-
-
-@dataclass(slots=True)
-class _Taken:
-    """What was taken out of an archive so far: the names of its conversations, and what was not taken."""
-
-    found: Found
-    keys: Counter[str] = field(default_factory=Counter)
-    left_out: list[Rejected] = field(default_factory=list)
-    omitted: Counter[OmissionReason] = field(default_factory=Counter)
-
-    def sighting(self, one: Unpacked) -> Sighting | None:
-        if isinstance(one, Conversation):
-            return self._conversation(one)
-        if isinstance(one, LeftOut):
-            self.left_out.append(Rejected(self.found.path, one.reason, one.detail))
-        else:
-            self.omitted[one.reason] += one.count
+def _document(found: Found, sniffed: Sniffed, extractor: Extractor | None) -> Looked | None:
+    """Return a file that is a document; None for any other, and for one that is a text itself and cannot be extracted."""
+    if locked := documents.locked_office_file(found.path, sniffed.beginning):
+        return rejected_file(found, sniffed.fingerprint, locked)
+    form = documents.document_format(sniffed, is_source_code=found.root is not None)
+    if form is None or (extractor is None and form in WRITTEN):
         return None
-
-    def _conversation(self, one: Conversation) -> Sighting | None:
-        lines = one.content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
-        identity = FORMATS[one.format].identify(lines, one.name)
-        if identity is None:
-            self.left_out.append(Rejected(self.found.path, "not-turns", one.name))
+    if extractor is None:
+        return rejected_file(found, sniffed.fingerprint, Rejected(found.path, "documents-extra"))
+    try:
+        taken = documents.readable(found.path, form, extractor)
+    except NotRead as failure:
+        if form in WRITTEN:
             return None
-        key = f"{one.format}:{identity.key}"
-        self.keys[key] += 1
-        if self.keys[key] > 1:
-            # Two conversations with one id are two conversations.
-            key = f"{key}#{self.keys[key]}"
-        return Sighting(
-            path=self.found.path,
-            root=self.found.root,
-            kind=TRANSCRIPT,
-            format=one.format,
-            encoding="utf-8-sig",
-            session=storable(identity.session),
-            key=key,
-            uri=f"{uri_of(self.found.path)}#{quote(key.partition(':')[2], errors='surrogatepass')}",
-            cwd=identity.cwd,
-            scope=storable(identity.scope),
-            growing=False,
-            content=HeldBytes(one.content),
-            event_time=storable(identity.updated),
-        )
+        return rejected_file(found, sniffed.fingerprint, failure.rejected)
+    encoding = text_encoding(taken.content) or "utf-8"
+    sighting = replace(_file_sighting(found, taken.content, encoding, taken.fingerprint), format=form)
+    return Looked(found, taken.fingerprint, (sighting,))
 
 
 def _file(found: Found) -> Looked:
@@ -285,7 +238,7 @@ def _session(found: Found, format_name: str, scope: str | None, session: str, co
         session=storable(session),
         key=f"{format_name}:{session}",
         uri=f"{uri_of(found.path)}#{quote(session, errors='surrogatepass')}",
-        cwd=None,
+        cwd=str(found.path.parent) if format_name in _IN_PROJECTS else None,
         scope=scope,
         growing=True,
         content=content,

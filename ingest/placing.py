@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from chronofile.domain import streams
 from chronofile.domain.envelope import Addition
@@ -33,26 +34,32 @@ class Placing:
     wanted: str | None
     dry_run: bool = False
 
-    def scopes(self, sightings: Sequence[Sighting], before: Mapping[Path, str]) -> list[str]:
+    def scopes(
+        self,
+        sightings: Sequence[Sighting],
+        before: Mapping[Path, str],
+        around: Mapping[Path, Path] = MappingProxyType({}),
+    ) -> list[str]:
         """Return the scope of each sighting, in order; a repository that is seen for the first time gets one.
 
         A line's own scope comes first, then the one that was asked for, then the one that the file was
-        captured into `before`, then that of its directory.
+        captured into `before`, then that of its directory. `around` are the repositories through which files in
+        submodules were come to: these belong to them.
         """
         with self.log.cursor() as cursor:
             mapped = known.directories(cursor)
         placed: list[str] = []
         for sighting in sightings:
             named = sighting.scope or self.wanted or before.get(sighting.path)
-            placed.append(named or self._of_directory(sighting, mapped))
+            placed.append(named or self._of_directory(sighting, mapped, around.get(sighting.path)))
         if not self.dry_run:
             self._create(set(placed) - {GLOBAL})
         return placed
 
-    def _of_directory(self, sighting: Sighting, mapped: dict[str, str]) -> str:
+    def _of_directory(self, sighting: Sighting, mapped: dict[str, str], around: Path | None) -> str:
         """Return the scope of the file's folder, or of the session's own working directory."""
         if sighting.kind == "file":
-            directory, root = str(sighting.path.parent), sighting.root
+            directory, root = str(sighting.path.parent), around or sighting.root
         elif sighting.cwd is None or not _is_absolute(sighting.cwd):
             return GLOBAL
         else:

@@ -12,7 +12,8 @@ from chronofile.domain.rejection import Rejected
 from chronofile.domain.scopes import GLOBAL
 from chronofile.domain.sources import Source
 from chronofile.ingest.former import Rewritten
-from chronofile.ingest.known import CAPTURED, ERASED, KnownFile, Name, unsettled
+from chronofile.ingest.known import ERASED, KnownFile, Name, captured_but, unsettled
+from chronofile.ingest.repositories import Facts
 from chronofile.ingest.sighting import Bytes, HeldBytes, Looked, Sighting, uri_of
 
 Ranges = Sequence[tuple[int, int, str]]
@@ -36,6 +37,8 @@ class Item:
     named: bool = False
     is_lost: bool = False
     is_erased: bool = False
+    facts: Facts | None = None
+    """What the repository said of a file in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Plan:
         scopes: Sequence[str],
         before: Mapping[Path, KnownFile],
         wanted: str | None,
+        facts: Mapping[Path, Facts],
     ) -> Plan:
         rejections = {
             looked.found.path: (looked.rejected.reason, looked.rejected_state)
@@ -67,7 +71,13 @@ class Plan:
         }
         named = {looked.found.path for looked in group if looked.found.named}
         items = [
-            Item(sighting, scope, rejections.get(sighting.path), named=sighting.path in named)
+            Item(
+                sighting,
+                scope,
+                rejections.get(sighting.path),
+                named=sighting.path in named,
+                facts=facts.get(sighting.path) if sighting.kind == "file" else None,
+            )
             for sighting, scope in zip(sightings, scopes, strict=True)
         ]
         return cls(group, _merged(items), before, wanted or GLOBAL)
@@ -84,9 +94,11 @@ class Plan:
             by_path.setdefault(item.sighting.path, []).append(item)
         for looked in self.group:
             found = by_path.get(looked.found.path, [])
-            count = looked.sources_before + len(found)
-            if looked.is_last and count and not any(item.is_lost for item in found):
+            count = looked.sources_before + len(found) - self._counted_before(looked)
+            is_anything = count or looked.left_out
+            if looked.is_last and is_anything and not any(item.is_lost for item in found):
                 one = found[0] if count == 1 else None
+                all_are_erased = count == sum(item.is_erased for item in found)
                 yield KnownFile(
                     path=looked.found.path,
                     root=looked.found.root,
@@ -95,8 +107,13 @@ class Plan:
                     sources=count,
                     content=one.content if one else None,
                     fingerprint=looked.fingerprint if looked.is_told else unsettled(looked.fingerprint),
-                    outcome=ERASED if count == sum(item.is_erased for item in found) else _outcome(looked),
+                    outcome=ERASED if found and all_are_erased else _outcome(looked),
                 )
+
+    def _counted_before(self, last: Looked) -> int:
+        """Return how many of the sources before a file's last part are in parts of this very group."""
+        earlier = [one for one in self.group if one.found.path == last.found.path and not one.is_last]
+        return sum(len(one.sightings) for one in earlier)
 
     @property
     def captured(self) -> dict[Path, Bytes]:
@@ -156,4 +173,4 @@ def _joined(items: Sequence[Item]) -> Item:
 def _outcome(looked: Looked) -> str:
     if looked.rejected is not None and looked.rejected_state is not None:
         return looked.rejected.reason
-    return CAPTURED
+    return captured_but(Counter(one.reason for one in looked.left_out) if looked.is_archive else {})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.rejection import NotRead, RejectionReason
+from chronofile.ingest.marked import beginning_text
 
 PLAIN_BYTES_MAX = 10_000_000
 RANGE_BYTES = 8 << 20
@@ -214,8 +215,8 @@ def sniff(path: Path) -> Sniffed:
     """Return the head of a file, by which its format is recognised; raises NotRead."""
     with opened(path) as file:
         beginning = file._up_to(0, SNIFF_BYTES)
-        text = "" if b"\0" in beginning else beginning.removeprefix(_UTF8_MARK).decode("utf-8", "replace")
-        return Sniffed(path, Head.of(text, str(path), file.head(beginning)), beginning, file.fingerprint)
+        head = Head.of(beginning_text(beginning), str(path), file.head(beginning))
+        return Sniffed(path, head, beginning, file.fingerprint)
 
 
 def read_range(path: Path, start: int, end: int) -> bytes:

@@ -30,10 +30,14 @@ DOCUMENT_BYTES_MAX = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Bytes without their secrets, and how many each rule took out. Where it is none, the bytes are the very same object."""
+    """Bytes without their secrets, and how many each rule took out. Where it is none, the bytes are the very same object.
+
+    `is_text`: they are the text of a document, in UTF-8, in place of the document's own bytes.
+    """
 
     content: bytes
     counts: Mapping[str, int]
+    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

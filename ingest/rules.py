@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from chronofile.domain.rejection import NotRead, OmissionReason
 from chronofile.ingest.reading import read
+from chronofile.ingest.repositories import git_folders
 
 RULES_BYTES_MAX = 1 << 20
 
@@ -113,22 +114,46 @@ def rules_in(folder: str, name: str) -> Rules | None:
 
 def excluded_by_git(root: str) -> Rules | None:
     """Return the rules of `info/exclude` of the repository at `root`; raises NotRead as `rules_in` does."""
-    rules = rules_in(_git_folder(root), "info/exclude")
+    _, common = git_folders(Path(root))
+    rules = rules_in(str(common), "info/exclude")
     return None if rules is None else Rules(root.rstrip("/") + "/", rules.pattern, rules.ignores)
 
 
-def _git_folder(root: str) -> str:
-    """Return the folder that worktrees share. In a worktree or a submodule `.git` is a file that names its own."""
-    git = Path(root, ".git")
-    if not git.is_file():
-        return str(git)
-    own = git.parent / _named_in(git).removeprefix("gitdir:").strip()
-    common = own / "commondir"
-    return str(own / _named_in(common).strip()) if common.is_file() else str(own)
+def excluded_by_user(environment: Mapping[str, str]) -> bytes:
+    """Return what the user has git ignore in every repository, nothing where that cannot be read.
+
+    It is in the file that `core.excludesFile` of the user's settings names, else in git's own place for it.
+    """
+    home = environment.get("HOME")
+    settings = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else None)
+    named = f"{settings}/git/ignore" if settings else None
+    files = [f"{settings}/git/config" if settings else None, f"{home}/.gitconfig" if home else None]
+    for path in [environment["GIT_CONFIG_GLOBAL"]] if "GIT_CONFIG_GLOBAL" in environment else files:
+        said = _EXCLUDES_FILE.findall(_content(path))
+        named = _expanded(os.fsdecode(said[-1]), home) if said else named
+    return _content(named)
 
 
-def _named_in(path: Path) -> str:
-    return os.fsdecode(read(path, limit_bytes=RULES_BYTES_MAX).content)
+# Of the section `core`, which ends where another begins, the value of one setting.
+_EXCLUDES_FILE = re.compile(
+    rb'(?ims)^[ \t]*\[core\](?:(?!^[ \t]*\[).)*?^[ \t]*excludesfile[ \t]*=[ \t]*"?([^"\r\n]*?)"?[ \t]*$'
+)
+
+
+def _content(path: str | None) -> bytes:
+    """Return what is in a file of the user's settings; one that cannot be read says nothing."""
+    if path is None:
+        return b""
+    try:
+        return read(Path(os.path.realpath(path)), limit_bytes=RULES_BYTES_MAX).content
+    except NotRead:
+        return b""
+
+
+def _expanded(path: str, home: str | None) -> str | None:
+    if not path.startswith("~/"):
+        return path or None
+    return f"{home}{path[1:]}" if home else None
 
 
 def _exact(line: str) -> tuple[str, bool] | None:

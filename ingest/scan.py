@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 
 from chronofile.domain.rejection import NotRead, OmissionReason, Omitted, Rejected
 from chronofile.ingest import rules
+from chronofile.ingest.aims import Aims
+from chronofile.ingest.archives.companions import PARTS, Companions
 from chronofile.ingest.reading import not_read, read_range
-from chronofile.ingest.rules import Rules
+from chronofile.ingest.selections import Selected, Within
+from chronofile.ingest.walked import GIT_RULES, OWN_RULES, Allowance, Folder, with_rules
 
-GIT_RULES = ".gitignore"
-OWN_RULES = ".chronofileignore"
 TRANSCRIPT_SUFFIXES = (".jsonl", ".ndjson")
 """Names that a transcript may have where only transcripts are taken; the content decides."""
-DOT_FOLDER_ENTRIES_MAX = 20_000
+TRANSCRIPT_NAMES = frozenset({".aider.chat.history.md"})
+"""Hidden files in a project that are transcripts; their tool writes them into `.gitignore` by itself."""
 
 _VENV_MARK = "pyvenv.cfg"
 _CACHE_MARK = "CACHEDIR.TAG"
@@ -37,12 +40,20 @@ class Found:
     named: bool
     root: Path | None
     otherwise: OmissionReason | None = None
+    around: Path | None = None
+    """The outermost repository that the walk came through, where that is another one: it holds a submodule."""
 
 
 Scanned = Found | Omitted | Rejected
 
 
-def scan(paths: Sequence[Path], *, home: Path, only: Collection[Path] | None = None) -> Iterator[Scanned]:
+def scan(
+    paths: Sequence[Path],
+    *,
+    home: Path,
+    only: Collection[Path] | None = None,
+    selected: Selected = MappingProxyType({}),
+) -> Iterator[Scanned]:
     """Walk the given files and folders, each once, in the order of their names.
 
     Paths come out absolute and without links: a link that is given is resolved, one that is met is omitted.
@@ -51,9 +62,18 @@ def scan(paths: Sequence[Path], *, home: Path, only: Collection[Path] | None = N
     With `only`, absolute paths without links, the walk goes from each given path down to these and to all that
     is below them, and judges what it meets as it always does; what is not there yields nothing. Only the
     allowance of a dot-folder may reach further than that of a whole walk, since less of it is looked at.
+
+    Of a folder that is `selected`, only the selected files are taken, whatever they are called; of the rules only our
+    own hold there.
     """
-    given = {_resolved(path): path for path in reversed(paths)}
-    walk = _Walk(frozenset(given), _identity(os.fspath(home)), set(), _Aims.of(only))
+    parts = Companions()
+    given = {_resolved(path): path for path in parts.leading(reversed(paths))}
+    within = {_resolved(path): Within(_resolved(path), selection) for path, selection in selected.items()}
+    wanted = None if only is None else frozenset(parts.leading(only))
+    excludes = rules.excluded_by_user(os.environ)
+    walk = _Walk(
+        frozenset(given), _identity(os.fspath(home)), set(), Aims.of(wanted), within, parts, excludes
+    )
     for path in sorted(given, key=lambda path: Path(path).parts):
         if path not in walk.seen and walk.aims.leads_to(path):
             yield from walk.from_name(path, given[path])
@@ -64,87 +84,17 @@ def repository_root(folder: Path) -> Path | None:
     return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """How many more entries are looked at below a dot-folder."""
-
-    folder: str
-    entries: int = DOT_FOLDER_ENTRIES_MAX
-
-
-@dataclass(frozen=True, slots=True)
-class _Aims:
-    """The paths that a walk is for, and the folders on the way to them; None where it is for everything."""
-
-    paths: frozenset[str] | None = None
-    ways: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, only: Collection[Path] | None) -> _Aims:
-        if only is None:
-            return cls()
-        ways: set[str] = set()
-        for path in only:
-            for above in map(os.fspath, path.parents):
-                if above in ways:
-                    break  # And so are those above it.
-                ways.add(above)
-        return cls(frozenset(map(os.fspath, only)), frozenset(ways))
-
-    def holds(self, path: str) -> bool:
-        """Tell whether all of a path is wanted, without a look at the folders above it."""
-        return self.paths is None or path in self.paths
-
-    def hold_above(self, path: str) -> bool:
-        """Tell whether all of a path is wanted, or all of a folder above it."""
-        return any(self.holds(str(above)) for above in (Path(path), *Path(path).parents))
-
-    def leads_to(self, path: str) -> bool:
-        """Tell whether something of what was given by name may be wanted."""
-        return path in self.ways or self.hold_above(path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """What holds for the entries of a folder: its repository and the ignore files, outermost first.
-
-    `wanted`: it was given by name or taken in by our own rules, so no default leaves it out. `dotted` is set
-    in and below a dot-folder that is not wanted: only transcripts are taken from there. Unless `whole`, only
-    what the walk is for is looked at.
-    """
-
-    path: str
-    root: Path | None = None
-    git: tuple[Rules, ...] = ()
-    own: tuple[Rules, ...] = ()
-    wanted: bool = False
-    dotted: _Allowance | None = None
-    whole: bool = True
-
-    def verdicts(self, path: str) -> tuple[bool | None, bool | None]:
-        """Return what all rules say about an entry, and what our own say, which win."""
-        own = rules.verdict(self.own, path)
-        return rules.verdict(self.git, path) if own is None else own, own
-
-    def unless_ignored(self, path: str) -> _Folder:
-        """Return the same without its rules if they ignore a folder that has to be entered to come to a name.
-
-        Who names what is ignored has overruled these rules; only those further down still hold.
-        """
-        return replace(self, git=(), own=()) if self.verdicts(path)[0] else self
-
-    @property
-    def prefix(self) -> str:
-        return self.path.rstrip(os.sep) + os.sep
-
-
 @dataclass(frozen=True, slots=True)
 class _Walk:
     named: frozenset[str]
     home: tuple[int, int] | None
     seen: set[str]
     """The folders that were listed and the named files that were found."""
-    aims: _Aims
+    aims: Aims
+    within: Mapping[str, Within]
+    parts: Companions
+    excludes: bytes
+    """What the user has git ignore everywhere."""
 
     def from_name(self, path: str, given: Path) -> Iterator[Scanned]:
         """Walk one path that was given by name."""
@@ -161,7 +111,8 @@ class _Walk:
         elif stat.S_ISDIR(mode):
             folder, failures = self._context(path)
             yield from failures
-            yield from self._below(replace(folder, whole=self.aims.hold_above(path)))
+            whole, within = self.aims.hold_above(path), self.within.get(path)
+            yield from self._below(replace(folder, whole=whole, within=within))
         elif not self.aims.hold_above(path):
             return  # What is wanted was below it when it was a folder.
         elif stat.S_ISREG(mode):
@@ -169,19 +120,19 @@ class _Walk:
         else:
             yield Rejected(given, "not-regular")
 
-    def _below(self, folder: _Folder) -> Iterator[Scanned]:
+    def _below(self, folder: Folder) -> Iterator[Scanned]:
         """Walk depth first, on a stack of our own: folders may be nested deeper than Python calls."""
         stack = [self._entries(folder)]
         while stack:
             item = next(stack[-1], None)
             if item is None:
                 stack.pop()
-            elif isinstance(item, _Folder):
+            elif isinstance(item, Folder):
                 stack.append(self._entries(item))
             else:
                 yield item
 
-    def _entries(self, folder: _Folder) -> Iterator[Scanned | _Folder]:
+    def _entries(self, folder: Folder) -> Iterator[Scanned | Folder]:
         self.seen.add(folder.path)
         try:
             with os.scandir(folder.path) as listing:
@@ -196,7 +147,7 @@ class _Walk:
             return
         if folder.dotted and (yield from _spend(folder.dotted, folder.path, len(entries))):
             return
-        folder, failures = _with_rules(folder, names)
+        folder, failures = with_rules(folder, names)
         yield from failures
         for entry in entries:
             whole = folder.whole or self.aims.holds(entry.path)
@@ -206,12 +157,12 @@ class _Walk:
                 item = self._named(folder, entry) if entry.path in self.named else self._met(folder, entry)
             except OSError as failure:
                 item = not_read(Path(entry.path), failure).rejected
-            if isinstance(item, _Folder):
+            if isinstance(item, Folder):
                 yield replace(item, whole=whole)
             elif item is not None:
                 yield item
 
-    def _named(self, folder: _Folder, entry: os.DirEntry[str]) -> Scanned | _Folder:
+    def _named(self, folder: Folder, entry: os.DirEntry[str]) -> Scanned | Folder:
         """Take what was met on the walk and was also given by name."""
         if not entry.is_dir(follow_symlinks=False):
             self.seen.add(entry.path)
@@ -220,10 +171,18 @@ class _Walk:
             return Found(path, named=True, root=folder.root) if regular else Rejected(path, "not-regular")
         if self._is_home(entry):
             return Omitted(Path(entry.path), "home")
-        return replace(folder.unless_ignored(entry.path + os.sep), path=entry.path, wanted=True, dotted=None)
+        return replace(
+            folder.unless_ignored(entry.path + os.sep),
+            path=entry.path,
+            wanted=True,
+            dotted=None,
+            within=self.within.get(entry.path),
+        )
 
-    def _met(self, folder: _Folder, entry: os.DirEntry[str]) -> Scanned | _Folder | None:
+    def _met(self, folder: Folder, entry: os.DirEntry[str]) -> Scanned | Folder | None:
         """Judge an entry by the rules; None for what an omitted dot-folder stands for."""
+        if folder.within is not None:
+            return self._selected(folder, folder.within, entry)
         is_folder = entry.is_dir(follow_symlinks=False)
         ignored, own = folder.verdicts(entry.path + os.sep if is_folder else entry.path)
         wanted = own is False
@@ -232,29 +191,49 @@ class _Walk:
             return Omitted(Path(entry.path), "home")
         if entry.is_symlink():
             reason = "symlink"
-        elif ignored:
+        elif ignored and not (own is None and entry.name in TRANSCRIPT_NAMES):
             reason = "ignored"
         elif is_folder and reason != "tool-folder":
-            dotted = _Allowance(entry.path) if reason and not folder.dotted else folder.dotted
+            dotted = Allowance(entry.path) if reason and not folder.dotted else folder.dotted
             return replace(folder, path=entry.path, wanted=wanted, dotted=None if wanted else dotted)
         elif not is_folder and not entry.is_file(follow_symlinks=False):
             return Rejected(Path(entry.path), "not-regular")
         else:
             reason = reason or ("dotfile" if folder.dotted and not wanted else None)
-            if reason is None or (not is_folder and entry.name.endswith(TRANSCRIPT_SUFFIXES)):
-                return Found(Path(entry.path), named=False, root=folder.root, otherwise=reason)
+            if reason is None and entry.name.endswith(PARTS) and self.parts.leader(Path(entry.path)):
+                reason = "part-of-conversation"
+            if reason is None or (not is_folder and _may_be_transcript(entry.name)):
+                return _found(folder, entry.path, reason)
         return None if folder.dotted else Omitted(Path(entry.path), reason)
+
+    def _selected(self, folder: Folder, within: Within, entry: os.DirEntry[str]) -> Scanned | Folder:
+        """Judge an entry of a folder of which only selected files are wanted."""
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not within.wants(entry.path, is_folder=is_folder or entry.is_symlink()):
+            return Omitted(Path(entry.path), "beside-conversations")
+        if is_folder and self._is_home(entry):
+            return Omitted(Path(entry.path), "home")
+        if entry.is_symlink():
+            return Omitted(Path(entry.path), "symlink")
+        if rules.verdict(folder.own, entry.path + os.sep if is_folder else entry.path):
+            return Omitted(Path(entry.path), "ignored")
+        if is_folder:
+            return replace(folder, path=entry.path, wanted=True)
+        if not entry.is_file(follow_symlinks=False):
+            return Rejected(Path(entry.path), "not-regular")
+        return _found(folder, entry.path)
 
     def _is_home(self, entry: os.DirEntry[str]) -> bool:
         return self.home is not None and _identity(entry.path) == self.home
 
-    def _context(self, path: str) -> tuple[_Folder, list[Rejected]]:
+    def _context(self, path: str) -> tuple[Folder, list[Rejected]]:
         """Collect what the ignore files from the repository's root down say about a folder given by name."""
         root = repository_root(Path(path))
-        folder = _Folder(path if root is None else str(root), root, wanted=True)
+        start = path if root is None else str(root)
+        folder = Folder(start, root, wanted=True, excludes=self.excludes)
         failures: list[Rejected] = []
         while folder.path != path:
-            folder, met = _with_rules(folder, (".git", GIT_RULES, OWN_RULES))
+            folder, met = with_rules(folder, (".git", GIT_RULES, OWN_RULES))
             failures += met
             below = path[len(folder.prefix) :].split(os.sep, 1)[0]
             next_path = folder.prefix + below
@@ -262,30 +241,13 @@ class _Walk:
         return folder, failures
 
 
-def _with_rules(folder: _Folder, names: Collection[str]) -> tuple[_Folder, list[Rejected]]:
-    """Add the ignore files among the names to what holds in the folder. A repository's own rules begin with it."""
-    failures: list[Rejected] = []
-
-    def added(chain: tuple[Rules, ...], rules_of: Callable[[], Rules | None]) -> tuple[Rules, ...]:
-        try:
-            found = rules_of()
-        except NotRead as failure:
-            failures.append(failure.rejected)
-            return chain
-        return chain if found is None else (*chain, found)
-
-    git, own, root, path = folder.git, folder.own, folder.root, folder.path
-    if ".git" in names and os.path.lexists(folder.prefix + ".git"):
-        root = Path(path)
-        git = added((), lambda: rules.excluded_by_git(path))
-    if GIT_RULES in names:
-        git = added(git, lambda: rules.rules_in(path, GIT_RULES))
-    if OWN_RULES in names:
-        own = added(own, lambda: rules.rules_in(path, OWN_RULES))
-    return replace(folder, root=root, git=git, own=own), failures
+def _found(folder: Folder, path: str, otherwise: OmissionReason | None = None) -> Found:
+    """Return a file that was met in a folder."""
+    around = None if folder.around == folder.root else folder.around
+    return Found(Path(path), named=False, root=folder.root, otherwise=otherwise, around=around)
 
 
-def _spend(allowance: _Allowance, path: str, entries: int) -> Generator[Omitted, None, bool]:
+def _spend(allowance: Allowance, path: str, entries: int) -> Generator[Omitted, None, bool]:
     """Count a listed folder below a dot-folder; the value is whether it is one too many."""
     if path == allowance.folder:
         yield Omitted(Path(path), "dotfile")
@@ -294,6 +256,10 @@ def _spend(allowance: _Allowance, path: str, entries: int) -> Generator[Omitted,
     if allowance.entries < 0 and not was_spent:
         yield Omitted(Path(allowance.folder), "too-many-entries")
     return allowance.entries < 0
+
+
+def _may_be_transcript(name: str) -> bool:
+    return name.endswith(TRANSCRIPT_SUFFIXES) or name in TRANSCRIPT_NAMES
 
 
 def _is_made_by_a_tool(path: str, names: Collection[str]) -> bool:

@@ -16,6 +16,8 @@ from chronofile.ingest.scan import Found
 
 TEXT, TRANSCRIPT = "text", "transcript"
 FORMAT_NAMES = (TEXT, *FORMATS)
+_PASSING = ("changed-while-read", "unreadable", "vanished")
+"""Reasons that may not hold the next time."""
 HEAD_BYTES, TAIL_BYTES = 4 << 10, 64 << 10
 """What a probe looks at: enough to tell a file that only grew from one that was written anew."""
 
@@ -120,11 +122,20 @@ class Looked:
     omitted: Mapping[OmissionReason, int] = field(default_factory=dict)
     is_last: bool = True
     sources_before: int = 0
+    is_archive: bool = False
+    """Whether it is remembered what was left out, since it takes long to read it again."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory its bytes take."""
+        return sum(one.content.size for one in self.sightings if isinstance(one.content, HeldBytes))
 
     @property
     def is_told(self) -> bool:
-        """Whether a later run that finds the file unchanged has nothing to say of it but that."""
-        return not self.waiting_bytes and not self.left_out
+        """Whether a later run that finds the file unchanged has nothing to say of it but what is remembered."""
+        is_passing = any(one.reason in _PASSING for one in self.left_out)
+        is_remembered = not self.left_out or (self.is_archive and not is_passing)
+        return not self.waiting_bytes and is_remembered
 
 
 def uri_of(path: Path) -> str:

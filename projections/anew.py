@@ -13,9 +13,11 @@ import sqlalchemy as sa
 from chronofile.domain.echoes import turn_echoes
 from chronofile.domain.events import RevisionCaptured, SourceMoved, SourceRegistered, SourceRemoved
 from chronofile.domain.identity import encoded
+from chronofile.domain.ports import Extractor
 from chronofile.domain.turns import Turn
 from chronofile.projections import drafts
 from chronofile.projections.drafts import Draft
+from chronofile.projections.file_kinds import text_kind
 from chronofile.projections.histories import History, Reversals, Shift
 from chronofile.projections.passages import occurrence, passage
 from chronofile.projections.places import FILE
@@ -88,6 +90,7 @@ class Anew:
     kind: str
     session: str | None
     store_key: bytes
+    extractor: Extractor | None = None
     failure: str | None = None
     differences: list[Difference] = field(default_factory=list)
     _reading: Reading | None = None
@@ -108,7 +111,7 @@ class Anew:
         if content is None:
             return
         # Only the fold's state goes on to the next range: turns are let go of as they are cut.
-        reading = Reading(None if self._reading is None else self._reading.state)
+        reading = Reading(None if self._reading is None else self._reading.state, self.extractor)
         self.failure = reading.read(content, event, is_file=self.kind == FILE)
         self._reading = reading
         if reading.text is not None:
@@ -127,7 +130,8 @@ class Anew:
 
     def _cut_file(self, reading: Reading, name: str) -> None:
         text = reading.text or ""
-        pieces = drafts.of_file(self.source, name, text, reading.event_time, self.store_key)
+        kind = text_kind(name, reading.format)
+        pieces = drafts.of_file(self.source, name, text, reading.event_time, self.store_key, kind)
         self._require_covered(None, text, pieces, ())
         self._note(None, pieces)
 

@@ -36,7 +36,9 @@ Row = dict[str, Any]
 def contents_of(recorded: Recorded) -> list[str]:
     """Return the contents that an event names and the catalogue shows, or measures."""
     match recorded.event:
-        case SourceRegistered(uri=key) | RevisionCaptured(file=key) | CaptureRejected(file=key):
+        case RevisionCaptured(file=path, branch=branch):
+            return [path, branch] if branch else [path]
+        case SourceRegistered(uri=key) | CaptureRejected(file=key):
             return [key]
         case DirectoryMapped(directory=key) | MemoryRemembered(text=key) | MemoryCorrected(text=key):
             return [key]
@@ -111,7 +113,8 @@ class Rows:
         row["hidden"] = hidden
         row["uri"] = row["uri"] or self.texts.text(row["uri_key"], recorded.position, row["id"])
         if not hidden:
-            row |= _captured(recorded, event)
+            branch = self.texts.text(event.branch, recorded.position, row["id"]) if event.branch else None
+            row |= _captured(recorded, event) | {"git_branch": branch or None}
         elif not row["revision"]:
             row |= {"format": event.format, "state": REVERTED, "rejection": None}
 
@@ -186,6 +189,9 @@ def _row(identifier: str, **fields: Any) -> Row:
         "rejection": None,
         "batch": None,
         "captured_at": None,
+        "git_commit": None,
+        "git_branch": None,
+        "git_dirty": None,
     }
     return {"id": identifier, **nothing, **fields}
 
@@ -199,6 +205,8 @@ def _captured(recorded: Recorded, event: RevisionCaptured) -> Row:
         "rejection": None,
         "batch": event.batch,
         "captured_at": recorded.recorded_at,
+        "git_commit": event.commit,
+        "git_dirty": event.dirty,
     }
 
 

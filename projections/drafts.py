@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from chronofile.domain.identity import storable
 from chronofile.domain.passages import cut, cut_turn, kind_of, passage_id, titles
+from chronofile.domain.sections import TextKind
 from chronofile.domain.times import parse
 from chronofile.domain.turns import PART_SEPARATOR, Turn
 from chronofile.projections.passages import SEQ_PER_TURN
@@ -39,9 +40,16 @@ class Draft:
     event_at: datetime | None
 
 
-def of_file(source: str, name: str, text: str, event_time: str | None, store_key: bytes) -> list[Draft]:
-    """Cut a file's text. `name` is its path within its scope; it begins each title."""
-    kind = kind_of(name)
+def of_file(
+    source: str,
+    name: str,
+    text: str,
+    event_time: str | None,
+    store_key: bytes,
+    kind: TextKind | None = None,
+) -> list[Draft]:
+    """Cut a file's text as its kind, or else its name, asks. `name` is its path within its scope; it begins each title."""
+    kind = kind or kind_of(name)
     spans = cut(text, kind=kind)
     starts = _line_starts(text)
     equal: Counter[str] = Counter()

@@ -15,6 +15,7 @@ from chronofile.projections import histories, passages
 from chronofile.projections.bulk import among, copy_rows
 from chronofile.projections.histories import MEMORY, Contents, History, Reversals, Shift, Step, Streams, Texts
 from chronofile.projections.projection import Projection
+from chronofile.projections.reading import Files
 from chronofile.projections.source_writer import SourceWriter, contents_of, source_of
 
 STEPS_MAX = 1_000
@@ -32,12 +33,15 @@ DERIVED = (
 """What holds the rows of single sources."""
 
 
-def passages_projection(contents: Contents, store_key: bytes, log: Streams) -> Projection:
+def passages_projection(
+    contents: Contents, store_key: bytes, log: Streams, files: Files | None = None
+) -> Projection:
     """Return the projection; `store_key` goes into passage ids, so that they tell nothing of a short text.
 
-    `log` is asked for the streams of sources of which something was undone or erased.
+    `log` is asked for the streams of sources of which something was undone or erased. Without `files` no document is
+    read and no language told.
     """
-    apply = partial(_apply, _Given(contents, store_key, log))
+    apply = partial(_apply, _Given(contents, store_key, log, files or Files()))
     return Projection(passages.NAME, passages.VERSION, passages.tables, apply)
 
 
@@ -46,6 +50,7 @@ class _Given:
     contents: Contents
     store_key: bytes
     log: Streams
+    files: Files
 
 
 def _apply(given: _Given, conn: sa.Connection, page: Page) -> None:
@@ -66,7 +71,7 @@ def _write(
     if sum(map(_size, steps)) <= CONTENT_BYTES_MAX or all(isinstance(step, Recorded) for step in steps):
         texts.ahead(key for step in steps for key in contents_of(step))
     texts.look_for(source_of(step) for step in steps)
-    writer = SourceWriter(conn, steps, texts, reversals, given.store_key)
+    writer = SourceWriter(conn, steps, texts, reversals, given.store_key, given.files)
     for step in steps:
         writer.take(step)
     writer.flush()

@@ -63,10 +63,12 @@ source = sa.Table(
     sa.Column("fold_state", Verbatim),
     sa.Column("turns", sa.Integer, nullable=False),
     sa.Column("hidden", sa.Boolean, nullable=False),
+    sa.Column("language", sa.Text),
+    sa.Column("kind_of_file", sa.Text),
 )
 """`name` and `topic` are the place of a file within its scope: every passage of it that is there has them.
 
-`title` is what a conversation is called now. `uri_key` is the content that the URI is, `uri` empty where that is gone. A source is `hidden` when what it
+`title` is what a conversation is called now. `language` is an ISO 639-1 code, None where it cannot be told. `uri_key` is the content that the URI is, `uri` empty where that is gone. A source is `hidden` when what it
 captured last was undone: what continues it is not shown.
 """
 

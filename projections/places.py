@@ -40,6 +40,8 @@ class Known:
     name: str = ""
     topic: str | None = None
     hidden: bool = False
+    language: str | None = None
+    kind_of_file: str | None = None
 
     @property
     def place(self) -> tuple[str, str, str | None]:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chronofile.domain.decoding import decode
+from chronofile.domain.documents import DOCUMENTS, NotExtracted
 from chronofile.domain.events import RevisionCaptured
 from chronofile.domain.formats import FORMATS
+from chronofile.domain.ports import Extractor, LanguageOf
 from chronofile.domain.turns import State, Turn
+
+
+def _no_language(_text: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What reads documents, None without the extra, and what tells the language of a text."""
+
+    extractor: Extractor | None = None
+    language_of: LanguageOf = _no_language
 
 
 class Reading:
@@ -16,21 +30,25 @@ class Reading:
 
     `turns` are those that the ranges began or extended, in order of their beginning, `removed` the keys of
     those that were never to be there, `superseded` those of earlier turns whose place was taken. `title` is the
-    conversation's, None where the ranges do not tell. `text` and `event_time` are a file's. `omitted` counts what gave no turn.
+    conversation's, None where the ranges do not tell. `text` and `event_time` are a file's, `format` is that of the last range. `omitted` counts what gave no turn.
     """
 
-    def __init__(self, state: State | None) -> None:
-        self.state = state
+    def __init__(self, state: State | None, extractor: Extractor | None = None) -> None:
+        self.state, self._extractor = state, extractor
         self.turns: dict[str, Turn] = {}
         self.removed: list[str] = []
         self.superseded: list[str] = []
         self.title: str | None = None
         self.text: str | None = None
         self.event_time: str | None = None
+        self.format: str | None = None
         self.omitted: Counter[str] = Counter()
 
     def read(self, content: bytes, event: RevisionCaptured, *, is_file: bool) -> str | None:
         """Take in a range; return why it cannot be read, None where it can."""
+        self.format = event.format
+        if is_file and event.format in DOCUMENTS:
+            return self._read_document(content, event)
         try:
             text, undecodable = decode(content, event.encoding)
         except LookupError:
@@ -57,4 +75,15 @@ class Reading:
         self.omitted["unreadable records"] += folded.unreadable
         for record, number in (folded.unknown or {}).items():
             self.omitted[f"unknown record: {record}"] += number
+        return None
+
+    def _read_document(self, content: bytes, event: RevisionCaptured) -> str | None:
+        if self._extractor is None:
+            return f"{event.format} is read by `pip install 'chronofile[documents]'`, and `chronofile replay passages` after it"
+        try:
+            found = self._extractor.extract(content, event.format)
+        except NotExtracted as failure:
+            return f"its text cannot be had: {failure.reason} {failure.detail}".rstrip()
+        self.text, self.event_time = found.text, event.event_time
+        self.omitted.update(found.omitted)
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,16 +23,21 @@ from chronofile.domain.events import (
     SourceRescoped,
 )
 from chronofile.domain.identity import storable
+from chronofile.domain.turns import Turn
 from chronofile.projections import drafts, passages, places
 from chronofile.projections.bulk import replace_rows
 from chronofile.projections.drafts import Draft
+from chronofile.projections.file_kinds import CHAT, file_kind, text_kind
 from chronofile.projections.histories import MEMORY, Reversals, Shift, Step, Texts
 from chronofile.projections.live_passages import LivePassages
 from chronofile.projections.omissions import Omissions
 from chronofile.projections.places import FILE, Directories, Directory, Known
 from chronofile.projections.projection import fingerprint
-from chronofile.projections.reading import Reading
+from chronofile.projections.reading import Files, Reading
 from chronofile.projections.turn_history import TurnHistory
+
+LANGUAGE_CHARS_MAX = 4_000
+"""How much of a text tells the language that it is in."""
 
 
 def contents_of(step: Step) -> list[str]:
@@ -53,9 +58,16 @@ class SourceWriter:
     """Some steps' work: what it read, what it will write."""
 
     def __init__(
-        self, conn: sa.Connection, steps: Sequence[Step], texts: Texts, reversals: Reversals, store_key: bytes
+        self,
+        conn: sa.Connection,
+        steps: Sequence[Step],
+        texts: Texts,
+        reversals: Reversals,
+        store_key: bytes,
+        files: Files,
     ) -> None:
         self._conn, self._texts, self._reversals, self._store_key = conn, texts, reversals, store_key
+        self._files = files
         self._sources = places.load(conn, map(source_of, steps))
         self._directories = Directories.load(conn)
         self._live, self._turns, self._omissions = LivePassages(conn), TurnHistory(conn), Omissions(conn)
@@ -142,7 +154,7 @@ class SourceWriter:
             if is_whole:
                 self._end(found, recorded.position)
             return
-        reading = Reading(None if is_whole else found.fold_state)
+        reading = Reading(None if is_whole else found.fold_state, self._files.extractor)
         reason = reading.read(content, event, is_file=found.kind == FILE)
         self._omissions.add(found.id, reading.omitted)
         if reason is None:
@@ -168,7 +180,7 @@ class SourceWriter:
         found = self._sources[shift.source] = replace(self._sources[shift.source], hidden=shift.hidden)
         if not shift.is_changed:
             return
-        reading, revision = Reading(None), 0
+        reading, revision = Reading(None, self._files.extractor), 0
         for recorded in shift.ranges:
             assert isinstance(recorded.event, RevisionCaptured)
             revision = recorded.event.revision
@@ -191,13 +203,19 @@ class SourceWriter:
             self._end(found, begin.position)
         else:
             placed = self._directories.placed(found, begin.position)
-            pieces = drafts.of_file(found.id, placed.name, reading.text, reading.event_time, self._store_key)
+            kind = text_kind(placed.name, reading.format)
+            pieces = drafts.of_file(
+                found.id, placed.name, reading.text, reading.event_time, self._store_key, kind
+            )
             self._live.replace_all(found.id, pieces, replace(begin, topic=placed.topic))
+            language = None if kind == "code" else self._files.language_of(reading.text[:LANGUAGE_CHARS_MAX])
+            kind_of_file = file_kind(placed.name, reading.format)
+            placed = replace(placed, language=language, kind_of_file=kind_of_file)
             self._settle(found, placed, begin.position, begin.block)
 
     def _end(self, found: Known, position: int) -> None:
         self._live.end_all(found.id, position)
-        self._sources[found.id] = replace(found, fold_state=None, title=None)
+        self._sources[found.id] = replace(found, fold_state=None, title=None, language=None)
 
     def _take_turns(
         self, found: Known, reading: Reading, begin: passages.Beginning, *, is_whole: bool
@@ -221,7 +239,20 @@ class SourceWriter:
         else:
             self._live.replace_turns(found.id, [*keys, *reading.removed], pieces, begin)
         title = storable(reading.title) or (None if is_whole else found.title)
-        self._sources[found.id] = replace(found, fold_state=reading.state, turns=count, title=title)
+        language = self._language(turns) if is_whole or found.language is None else found.language
+        self._sources[found.id] = replace(
+            found, fold_state=reading.state, turns=count, title=title, language=language, kind_of_file=CHAT
+        )
+
+    def _language(self, turns: Iterable[Turn]) -> str | None:
+        """Return the language that a conversation begins in, by what was said and not by what tools gave."""
+        text = ""
+        for turn in turns:
+            if turn.role in ("user", "assistant"):
+                text += "".join(f"{part.text}\n" for part in turn.parts if part.type == "text")
+            if len(text) >= LANGUAGE_CHARS_MAX:
+                break
+        return self._files.language_of(text[:LANGUAGE_CHARS_MAX])
 
     def _move(self, recorded: Recorded, **changes: Any) -> None:
         """Take in that a source is elsewhere from now on."""

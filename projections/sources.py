@@ -47,6 +47,9 @@ source = sa.Table(
     sa.Column("rejection", sa.Text),
     sa.Column("batch", sa.Text),
     sa.Column("captured_at", sa.DateTime(timezone=True)),
+    sa.Column("git_commit", sa.Text),
+    sa.Column("git_branch", Verbatim),
+    sa.Column("git_dirty", sa.Boolean),
 )
 """`state` is `captured`, `rejected`, `removed`, `reverted`, `forgotten` or `erased`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,35 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Git:
+    """Where a file's repository stood when its last revision was captured.
+
+    `dirty`: the file differed from the commit, or was not in it; None where nobody could tell.
+    """
+
+    commit: str | None
+    branch: str | None
+    dirty: bool | None
+
+    @classmethod
+    def of(cls, row: Any) -> Self | None:
+        """Return what a row of the catalogue says, None of a file outside of any repository."""
+        found = (row.git_commit, row.git_branch, row.git_dirty)
+        return None if found == (None, None, None) else cls(*found)
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
-    """A passage with those around it in its source, in reading order, and its source's whole text if asked for."""
+    """A passage with those around it in its source, in reading order, and its source's whole text if asked for.
+
+    `git` is None where the passage is over.
+    """
 
     hit: Hit
     before: tuple[Hit, ...]
     after: tuple[Hit, ...]
     whole: str | None = None
+    git: Git | None = None
 
 
 def as_json(value: Any) -> Any:

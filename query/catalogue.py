@@ -20,7 +20,7 @@ from chronofile.projections.control import Generation
 from chronofile.projections.passages import failure, occurrence, omission, passage
 from chronofile.projections.projection import FOREVER, alive
 from chronofile.query import legs
-from chronofile.query.answer import Context
+from chronofile.query.answer import Context, Git
 from chronofile.query.hits import hits
 
 CONTEXT_MAX = 1_000
@@ -45,6 +45,11 @@ class SourceEntry:
     failure: str | None
     omissions: dict[str, int]
     """Records that gave no turn, and bytes that gave no text, counted by what they are."""
+    git: Git | None = None
+    language: str | None = None
+    """The natural language of its text as ISO 639-1 has it; None where it is too short, code, or not sure."""
+    kind_of_file: str | None = None
+    """`chat`, a document's format, or what its name says: `python`, `markdown`, `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +114,9 @@ def get(
         after = _beside(conn, row.source, here, position, count, after=True)
         found = hits(conn, [*before, row.no, *after], position=position, at=at)
         text = _whole(conn, row.source, position) if whole else None
+        git = _git(conn, row.source) if row.recorded_to == FOREVER else None
     at_index = len(before)
-    return Context(found[at_index], tuple(found[:at_index]), tuple(found[at_index + 1 :]), text)
+    return Context(found[at_index], tuple(found[:at_index]), tuple(found[at_index + 1 :]), text, git)
 
 
 def turns(engine: sa.Engine, identifier: str) -> list[Said]:
@@ -132,6 +138,11 @@ def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceE
         omitted: dict[str, dict[str, int]] = {}
         for row in conn.execute(sa.select(omission).order_by(omission.c.record)):
             omitted.setdefault(row.source, {})[row.record] = row._mapping[omission.c["count"]]
+        columns = [passages.source.c[name] for name in ("id", "language", "kind_of_file")]
+        told = {
+            row.id: {"language": row.language, "kind_of_file": row.kind_of_file}
+            for row in conn.execute(sa.select(*columns))
+        }
         query = sa.select(sources.source).order_by(sources.source.c.scope, sources.source.c.uri)
         if scope is not None:
             query = query.where(sources.source.c.scope == scope)
@@ -149,6 +160,8 @@ def list_sources(engine: sa.Engine, *, scope: str | None = None) -> list[SourceE
                 state=row.state,
                 failure=failed.get(row.id) or row.rejection,
                 omissions=omitted.get(row.id, {}),
+                git=Git.of(row),
+                **told.get(row.id, {}),
             )
             for row in conn.execute(query)
         ]
@@ -277,6 +290,11 @@ def _last(conn: sa.Connection, identifier: str) -> sa.Row[Any]:
     if row is None:
         raise UnknownPassage(f"({identifier})")
     return row
+
+
+def _git(conn: sa.Connection, source: str) -> Git | None:
+    row = conn.execute(sa.select(sources.source).where(sources.source.c.id == source)).first()
+    return None if row is None else Git.of(row)
 
 
 def _whole(conn: sa.Connection, source: str, position: int) -> str:

@@ -12,7 +12,7 @@ from chronofile.infra.contents import ContentStore
 from chronofile.infra.datastore import Datastore, engine_of
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.migrate import store_key as migrated_store_key
-from chronofile.ingest.agents import AGENTS
+from chronofile.ingest.agents import VARIABLES
 from tests.servers import Server, embedded_server, external_server
 from tests.world import World
 
@@ -20,10 +20,9 @@ from tests.world import World
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let the tests run as a user without agents: whoever runs them may have some, and `status` tells of them."""
-    variables = {place.variable for agent in AGENTS for place in agent.places if place.variable}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("user")))
-        for variable in sorted(variables):
+        for variable in sorted(VARIABLES):
             patch.delenv(variable, raising=False)
         yield
 

@@ -20,6 +20,7 @@ from chronofile.domain.events import Event
 from chronofile.infra.contents import ContentStore
 from chronofile.infra.embedders.static import L2Supercat
 from chronofile.infra.event_store import EventStore
+from chronofile.infra.languages import Languages
 from chronofile.ingest.capture import Capture, Captured, Request
 from chronofile.projections import control, runner
 from chronofile.projections.embedding import embed_pending
@@ -27,12 +28,13 @@ from chronofile.projections.instant import instant_projection
 from chronofile.projections.lexical import lexical_projection
 from chronofile.projections.passage_writer import passages_projection
 from chronofile.projections.projection import Projection
+from chronofile.projections.reading import Files
 from chronofile.projections.runner import Limits
 from chronofile.projections.sources import sources_projection
 from chronofile.projections.vectors import vectors_projection
 
 if TYPE_CHECKING:
-    from chronofile.domain.ports import Vectors
+    from chronofile.domain.ports import Extractor, Vectors
 
 
 Dump = dict[str, list[tuple[Any, ...]]]
@@ -63,7 +65,7 @@ class WordHashes:
 class World:
     """Everything on one database; `now` is the clock of captures, the wall clock when it is None.
 
-    `keeps_former`: captures keep what a transcript said before its file was written anew.
+    `keeps_former`: captures keep what a transcript said before its file was written anew. `extractor` reads documents.
     """
 
     conninfo: str
@@ -75,13 +77,16 @@ class World:
     embedder: WordHashes = field(default_factory=WordHashes)
     now: datetime | None = None
     keeps_former: bool = True
+    extractor: Extractor | None = None
     projections: list[Projection] = field(init=False)
     """Sources, passages, lexical, instant, vectors: upstream first, each with a serving generation."""
 
     def __post_init__(self) -> None:
         self.projections = [
             sources_projection(self.contents, self.store),
-            passages_projection(self.contents, self.store_key, self.store),
+            passages_projection(
+                self.contents, self.store_key, self.store, Files(self.extractor, languages())
+            ),
             lexical_projection("english"),
             instant_projection(static_vectors()),
             vectors_projection("word-hashes", self.embedder.identity, self.embedder.dimension),
@@ -102,6 +107,7 @@ class World:
             now=self.now or datetime.now(UTC),
             new_id=lambda: uuid.uuid4().hex,
             read=self.read if self.keeps_former else None,
+            extractor=self.extractor,
         )
 
     def read(self, keys: Sequence[str]) -> Mapping[str, bytes]:
@@ -184,6 +190,12 @@ class World:
 def static_vectors() -> L2Supercat:
     """Return the static vectors that all tests share: they load 16 MB."""
     return L2Supercat()
+
+
+@cache
+def languages() -> Languages:
+    """Return what tells languages, which all tests share: it takes a while to load."""
+    return Languages()
 
 
 def _comparable(value: Any) -> Any:

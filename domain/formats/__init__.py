@@ -8,16 +8,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chronofile.domain.formats import claude_code, neutral
+from chronofile.domain.formats import (
+    aider,
+    chat_text,
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    copilot_cli,
+    copilot_vscode,
+    cursor,
+    gemini_cli,
+    messages,
+    neutral,
+    opencode,
+    slack,
+)
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.turns import Format, Layout, PartedFormat
 
 CONFIDENCE_MIN = 0.5
 
-PARTED: Mapping[str, PartedFormat] = MappingProxyType({neutral.name: neutral})
+PARTED: Mapping[str, PartedFormat] = MappingProxyType({aider.name: aider, neutral.name: neutral})
 """The formats whose files hold several conversations' lines."""
 
-FORMATS: Mapping[str, Format] = MappingProxyType({claude_code.name: claude_code, **PARTED})
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        chat_text.name: chat_text,
+        chatgpt.name: chatgpt,
+        claude_ai.name: claude_ai,
+        claude_code.name: claude_code,
+        codex.name: codex,
+        copilot_cli.name: copilot_cli,
+        copilot_vscode.name: copilot_vscode,
+        cursor.name: cursor,
+        gemini_cli.name: gemini_cli,
+        messages.name: messages,
+        opencode.name: opencode,
+        slack.name: slack,
+        **PARTED,
+    }
+)
 
 
 def recognise(head: Head) -> tuple[Format, Layout] | None:

@@ -71,10 +71,26 @@ def _call(block: Record) -> Part:
     name = text_field(block, "name") or "tool"
     given = block.get("input")
     fields = given.items() if isinstance(given, dict) else [("input", given)] if given else []
-    lines = [
-        f"{field}: {value if isinstance(value, str) else compact_json(value)}" for field, value in fields
-    ]
-    return Part("tool_call", "\n".join([name, *lines]))
+    return Part(
+        "tool_call",
+        "\n".join([name, *(line for field, value in fields for line in call_lines(field, value))]),
+    )
+
+
+def call_lines(field: str, value: object) -> Iterator[str]:
+    """Yield an argument of a call as lines: its name and its text, or what it is as JSON.
+
+    Where JSON would write texts with escapes, each text within stands verbatim after its own path.
+    """
+    if isinstance(value, str):
+        yield f"{field}: {value}"
+        return
+    written = compact_json(value)
+    if "\\" not in written or not isinstance(value, dict | list):
+        yield f"{field}: {written}"
+        return
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from call_lines(f"{field}.{name}", inner)
 
 
 def _attached(block: Record) -> Part:

@@ -29,7 +29,8 @@ class Chains:
         return cls() if state is None else cls(state["is_aside"], dict(state["roots"]))
 
     def state(self) -> dict[str, Any]:
-        return {"is_aside": self.is_aside, "roots": self.roots}
+        # A list, since what is stored does not keep the order of a mapping.
+        return {"is_aside": self.is_aside, "roots": [list(entry) for entry in self.roots.items()]}
 
     def session(self, record: Record) -> str | None:
         """Return the session of a sidechain's record inside a main file, None where it is the source's own.

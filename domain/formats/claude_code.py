@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from chronofile.domain.formats.blocks import assistant_parts, user_parts
 from chronofile.domain.formats.chains import Chains
+from chronofile.domain.formats.claude_branches import Branches
+from chronofile.domain.formats.claude_queue import Queue
+from chronofile.domain.formats.claude_records import READERS, Place, message_id, title_of, turns_of
 from chronofile.domain.formats.draft import Draft
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import (
     Record,
+    compact_json,
     confidence,
     read_line,
     read_records,
@@ -20,7 +23,7 @@ from chronofile.domain.formats.records import (
     time_field,
 )
 from chronofile.domain.identity import digest
-from chronofile.domain.turns import Folded, Identity, Likeness, Part, PartType, Role, State, Turn
+from chronofile.domain.turns import Folded, Identity, Likeness, State
 
 name = "claude-code"
 version = 1
@@ -29,29 +32,42 @@ is_json = True
 IDENTITY_LINES_MAX = 200
 
 # Records that are known to hold no words of a turn, or only words that another record holds too:
-# what is queued becomes a user's record or an attachment, progress repeats a sub-agent's own file.
+# progress repeats a sub-agent's own file and a tool's result.
 _SILENT = frozenset(
     {
-        "agent-name", "ai-title", "atis-latch", "bridge-session", "file-history-snapshot", "frame-link",
-        "last-prompt", "mode", "permission-mode", "pr-link", "progress", "queue-operation", "relocated",
-        "result", "started", "worktree-state",
+        "agent-name", "atis-latch", "bridge-session", "file-history-snapshot", "last-prompt", "mode",
+        "permission-mode", "progress", "relocated", "started", "worktree-state",
     }
 )  # fmt: skip
+_TITLES = ("summary", "ai-title", "custom-title")
+"""What says how a session is called; the later in this list is believed before the earlier."""
 
 
 def recognise(head: Head) -> Likeness:
-    """Return how surely the first lines are Claude Code's; the name tells nothing more."""
-    verdicts = [None if record is None else _is_own(record) for record in read_records(head.lines)]
-    return Likeness(confidence(verdicts.count(True), verdicts.count(False), verdicts.count(None)))
+    """Return how surely the first lines are Claude Code's; the name tells nothing more.
+
+    A session on the web is one JSON document with the same records.
+    """
+    document = head.opening if isinstance(head.opening, dict) else {}
+    if (records := _of_document(document)) is not None:
+        verdicts = [
+            isinstance(record, dict) and (_is_own(record) or _is_spoken(record)) for record in records
+        ]
+        return Likeness(confidence(verdicts.count(True), verdicts.count(False), 0), "conversations")
+    found = [None if record is None else _is_own(record) for record in read_records(head.lines)]
+    return Likeness(confidence(found.count(True), found.count(False), found.count(None)))
 
 
 def identify(lines: Sequence[str], path_name: str) -> Identity | None:
     """Return who the transcript is from its first lines; None when no record names its session.
 
     A file that holds nothing but a sub-agent's records is a session of its own: `<session>/agent-<id>`.
-    Of several session ids, as a resumed session may have, the one that the file is named by wins.
+    Of several session ids, as a resumed session may have, the one that the file is named by wins. A session on the
+    web has the key `<session>/web`, so that the same session's file is another source.
     """
     records = [record for record in read_records(lines[:IDENTITY_LINES_MAX]) if record is not None]
+    if records and (inner := _of_document(records[0])) is not None:
+        return _identify_document([record for record in inner if isinstance(record, dict)])
     sessions = [session for record in records if (session := text_field(record, "sessionId"))]
     if not sessions:
         return None
@@ -60,8 +76,7 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
     agent = _agent_id(records, stem)
     if agent is not None and session != f"agent-{agent}":
         session = f"{session}/agent-{agent}"
-    cwd = next((cwd for record in records if (cwd := text_field(record, "cwd"))), None)
-    return Identity(session=session, key=session, cwd=cwd)
+    return Identity(session=session, key=session, cwd=_cwd(records))
 
 
 def fold(state: State | None, lines: Sequence[str]) -> Folded:
@@ -71,160 +86,130 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
     inside a main session's file have a session of their own. Nothing raises: lines that are no JSON
     object are counted as unreadable, records and blocks of unknown types by type.
     """
-    draft, chains = Draft.resume(state), Chains.resume(state)
-    unknown: Counter[str] = Counter()
-    unreadable = 0
+    session = _Session.resume(state)
     for line in lines:
-        draft.line += 1
-        for number, record in enumerate(read_line(line), start=1):
-            kind = record.get("type") if record is not None else None
-            if record is None or not isinstance(kind, str):
-                unreadable += 1
-                continue
-            key = f"line-{draft.line}" if number == 1 else f"line-{draft.line}.{number}"
-            place = _Place(chains.session(record), _agent_name(record), key)
-            read = _READERS.get(kind)
-            if read is None:
-                unknown.update([kind] if kind not in _SILENT else [])
-                continue
-            turns = _read_safely(read, record, place, unknown)
-            unreadable += turns is None
-            for turn in turns or ():
-                draft.add(turn, may_grow=turn.key == _message_id(record))
-    return Folded(draft.changed(), {**draft.state(), **chains.state()}, (), dict(unknown), unreadable)
+        session.draft.line += 1
+        for number, record in enumerate(_records(line), start=1):
+            if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+                session.unreadable += 1
+            else:
+                line_key = f"line-{session.draft.line}"
+                session.take(record, line_key if number == 1 else f"{line_key}.{number}")
+    return session.folded()
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a record stands: a sidechain's session, a sub-agent's name, a key for want of an id."""
+@dataclass(slots=True)
+class _Session:
+    """A session as far as it is folded."""
 
-    session: str | None
-    agent: str | None
-    key: str
+    draft: Draft
+    chains: Chains
+    queue: Queue
+    branches: Branches
+    rank: int = -1
+    """Which of _TITLES the title is from."""
+    title: str | None = None
+    removed: list[str] = field(default_factory=list)
+    superseded: list[str] = field(default_factory=list)
+    unknown: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
+
+    @classmethod
+    def resume(cls, state: State | None) -> _Session:
+        rank = -1 if state is None else state.get("title_rank", -1)
+        return cls(
+            Draft.resume(state), Chains.resume(state), Queue.resume(state), Branches.resume(state), rank
+        )
+
+    def take(self, record: Record, key: str) -> None:
+        kind = record["type"]
+        place = Place(self.chains.session(record), _agent_name(record), key)
+        if kind not in READERS:
+            self.unknown.update([kind] if kind not in _SILENT else [])
+            return
+        turns = turns_of(record, place, self.unknown)
+        if turns is None:
+            self.unreadable += 1
+            return
+        self._name(record)
+        if kind in ("user", "attachment"):
+            self._take_back(self.queue.taken(turns))
+        self._supersede(self.branches.take(record, turns))
+        for turn in turns:
+            if kind == "queue-operation":
+                self.queue.add(turn)
+            self.draft.add(turn, may_grow=turn.key == message_id(record))
+
+    def folded(self) -> Folded:
+        state = {
+            **self.draft.state(),
+            **self.chains.state(),
+            **self.queue.state(),
+            **self.branches.state(),
+            "title_rank": self.rank,
+        }
+        return Folded(
+            turns=self.draft.changed(),
+            state=state,
+            removed=tuple(self.removed),
+            unknown=dict(self.unknown),
+            unreadable=self.unreadable,
+            superseded=tuple(self.superseded),
+            title=self.title,
+        )
+
+    def _name(self, record: Record) -> None:
+        title = title_of(record)
+        if title is not None and (rank := _TITLES.index(record["type"])) >= self.rank:
+            self.title, self.rank = title, rank
+
+    def _take_back(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self.branches.live.pop(key, None)
+            if self.draft.turns.pop(key, None) is None:
+                self.removed.append(key)
+
+    def _supersede(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            if key in self.draft.turns:
+                self.draft.turns[key] = replace(self.draft.turns[key], superseded=True)
+            self.superseded.append(key)
 
 
-_Reader = Callable[[Record, _Place, Counter[str]], Sequence[Turn]]
+def _records(line: str) -> Iterator[object]:
+    """Yield the records of a line; those within a session of the web one by one."""
+    for record in read_line(line):
+        inner = None if record is None else _of_document(record)
+        if inner is None:
+            yield record
+        else:
+            yield from inner
 
 
-def _read_safely(
-    read: _Reader, record: Record, place: _Place, unknown: Counter[str]
-) -> Sequence[Turn] | None:
-    """Return the record's turns, None where its JSON is nested too deeply to be written again."""
-    try:
-        return read(record, place, unknown)
-    except RecursionError:
+def _of_document(record: Record) -> list[object] | None:
+    """Return the records of a session on the web, None where a record is none."""
+    records = record.get("loglines")
+    return records if isinstance(records, list) else None
+
+
+def _identify_document(records: Sequence[Record]) -> Identity | None:
+    spoken = [record for record in records if _is_spoken(record)]
+    if not spoken:
         return None
+    named = (text_field(record, "sessionId") or text_field(record, "session_id") for record in records)
+    session = next(filter(None, named), None)
+    if session is None:
+        try:
+            first = compact_json([spoken[0].get("timestamp"), spoken[0].get("message")])
+        except RecursionError:
+            return None
+        session = f"web-{digest(first, size=8)}"
+    times = [at for record in records if (at := time_field(record, "timestamp"))]
+    return Identity(session, f"{session}/web", _cwd(records), updated=max(times, default=None))
 
 
-def _user(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    parts = user_parts(_content(record), unknown)
-    if record.get("isCompactSummary") is True:
-        return _turns(record, place, "system", _retyped(parts, "summary"))
-    origin = record.get("origin")
-    is_notified = isinstance(origin, dict) and origin.get("kind") == "task-notification"
-    if record.get("isMeta") is True or is_notified:
-        parts = _retyped(parts, "notice")
-    return _user_turns(record, place, parts)
-
-
-def _user_turns(record: Record, place: _Place, parts: tuple[Part, ...]) -> Sequence[Turn]:
-    """Return a person's words, a tool's results or both, as turns of their own.
-
-    Notices go with whatever else the record holds; alone they are the system's.
-    """
-    kinds = {part.type for part in parts}
-    if "tool_result" not in kinds:
-        return _turns(record, place, "user" if "text" in kinds else "system", parts)
-    if "text" not in kinds:
-        return _turns(record, place, "tool", parts)
-    results = tuple(part for part in parts if part.type == "tool_result")
-    words = tuple(part for part in parts if part.type != "tool_result")
-    turns = [*_turns(record, place, "tool", results), *_turns(record, place, "user", words)]
-    if parts[0].type != "tool_result":
-        turns.reverse()
-    return [turns[0], replace(turns[1], key=f"{turns[1].key}#2")]
-
-
-def _assistant(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    message = record.get("message")
-    model = message.get("model") if isinstance(message, dict) else None
-    parts = assistant_parts(_content(record), unknown)
-    if model == "<synthetic>" or record.get("isApiErrorMessage") is True:
-        return _turns(record, place, "system", _retyped(parts, "notice"))
-    key = _message_id(record)
-    # A record without text still names a record of its message.
-    turns = _turns(record, place, "assistant", parts, even_empty=key is not None)
-    return [replace(turn, key=key) for turn in turns] if key else turns
-
-
-def _system(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    text = text_field(record, "content")
-    return _turns(record, place, "system", (Part("notice", text),) if text else ())
-
-
-def _attachment(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    """Return what a person typed while the agent was at work; other attachments are the tool's own."""
-    attachment = record.get("attachment")
-    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
-        return ()
-    parts = user_parts(attachment.get("prompt"), unknown)
-    is_typed = attachment.get("commandMode", "prompt") == "prompt"
-    return _user_turns(record, place, parts if is_typed else _retyped(parts, "notice"))
-
-
-def _summary(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    text, leaf = text_field(record, "summary"), text_field(record, "leafUuid")
-    if text is None:
-        return ()
-    key = f"summary:{leaf or place.key}"
-    return [Turn(key, (leaf,) if leaf else (), "system", None, None, (Part("summary", text),))]
-
-
-def _title(record: Record, place: _Place, unknown: Counter[str]) -> Sequence[Turn]:
-    """Return a session's title as a turn: the tool writes it again and again, so its text is its key."""
-    title = text_field(record, "customTitle")
-    if title is None:
-        return ()
-    key = f"custom-title:{digest(title, size=8)}"
-    return [Turn(key, (key,), "system", None, None, (Part("notice", title),))]
-
-
-_READERS: Mapping[str, _Reader] = {
-    "user": _user,
-    "assistant": _assistant,
-    "system": _system,
-    "attachment": _attachment,
-    "summary": _summary,
-    "custom-title": _title,
-}
-
-
-def _turns(
-    record: Record, place: _Place, role: Role, parts: tuple[Part, ...], *, even_empty: bool = False
-) -> list[Turn]:
-    if not parts and not even_empty:
-        return []
-    uuid = text_field(record, "uuid")
-    # Nobody but an agent writes the prompts of a sub-agent.
-    speaker = "agent" if place.agent and role == "user" else place.agent
-    ids = (uuid,) if uuid else ()
-    return [
-        Turn(uuid or place.key, ids, role, speaker, time_field(record, "timestamp"), parts, place.session)
-    ]
-
-
-def _retyped(parts: tuple[Part, ...], kind: PartType) -> tuple[Part, ...]:
-    return tuple(part if part.type == "tool_result" else replace(part, type=kind) for part in parts)
-
-
-def _content(record: Record) -> object:
-    message = record.get("message")
-    return message.get("content") if isinstance(message, dict) else message
-
-
-def _message_id(record: Record) -> str | None:
-    message = record.get("message")
-    return text_field(message, "id") if isinstance(message, dict) else None
+def _cwd(records: Sequence[Record]) -> str | None:
+    return next((cwd for record in records if (cwd := text_field(record, "cwd"))), None)
 
 
 def _agent_name(record: Record) -> str | None:
@@ -241,6 +226,11 @@ def _agent_id(records: Sequence[Record], stem: str) -> str | None:
     return named or (stem.removeprefix("agent-") if stem.startswith("agent-") else None)
 
 
+def _is_spoken(record: Record) -> bool:
+    message = record.get("message")
+    return record.get("type") in ("user", "assistant") and isinstance(message, dict) and "content" in message
+
+
 def _is_own(record: Record) -> bool:
     kind = record.get("type")
     if kind in ("user", "assistant"):
@@ -251,4 +241,4 @@ def _is_own(record: Record) -> bool:
         return "summary" in record and "leafUuid" in record
     if kind == "file-history-snapshot":
         return "messageId" in record
-    return "sessionId" in record and "systemPayload" not in record
+    return isinstance(kind, str) and "sessionId" in record and "systemPayload" not in record

@@ -7,11 +7,17 @@ import sys
 from pathlib import Path
 
 from chronofile.ingest import agents
+from chronofile.ingest.agents import Kept
+
+
+def agents_places(wanted: str | None) -> dict[str, list[Kept]]:
+    """Return where this user's agents keep conversations; raises BadRequest. `wanted` is as `--agents` has it."""
+    return agents.kept(agents.named(wanted), os.environ, sys.platform, user_folder(), _is_there)
 
 
 def agents_folders(wanted: str | None) -> dict[str, list[Path]]:
-    """Return the folders of this user's agents; raises BadRequest. `wanted` is as `--agents` has it."""
-    return agents.folders(agents.named(wanted), os.environ, sys.platform, user_folder(), _is_there)
+    """Return the same as paths alone."""
+    return {name: agents.paths(places) for name, places in agents_places(wanted).items()}
 
 
 def user_folder() -> Path:

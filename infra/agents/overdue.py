@@ -11,8 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from chronofile.domain.wording import counted
-from chronofile.infra.agents.hooks import CLIENTS
+from chronofile.ingest.agents import Kept, paths, selections
+from chronofile.ingest.archives import companions
 from chronofile.ingest.known import KnownFile
+from chronofile.ingest.reading import fingerprint_of
 from chronofile.ingest.scan import Found, scan
 
 OVERDUE_S = 900.0
@@ -20,9 +22,6 @@ OVERDUE_S = 900.0
 FILES_MAX = 10_000
 ENTRIES_MAX = 50_000
 """How many transcripts of an agent, and how many entries below its folders, are looked at; the rest is not."""
-SUFFIXES = (".jsonl", ".json")
-HOOKED_SUFFIXES = (".jsonl",)
-"""What an agent's transcripts are called: one with hooks keeps other JSON beside them, which no hook names."""
 REMEDY = "chronofile ingest --agents"
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -44,13 +43,13 @@ class Transcripts:
 
 
 def transcripts(
-    folders: Mapping[str, Sequence[Path]], known_of: KnownOf, *, home: Path, now: datetime
+    places: Mapping[str, Sequence[Kept]], known_of: KnownOf, *, home: Path, now: datetime
 ) -> dict[str, Transcripts]:
-    """Look at the transcripts of each agent in its `folders`, without opening one; agents without any are left out.
+    """Look at the transcripts of each agent in its `places`, without opening one; agents without any are left out.
 
     What the rules of a capture leave out is none of them, and nothing below `home` is.
     """
-    looked = {name: list(_changed(name, places, home)) for name, places in folders.items()}
+    looked = {name: list(_changed(found, home)) for name, found in places.items()}
     return {name: _compared(found, known_of, now) for name, found in looked.items() if found}
 
 
@@ -73,18 +72,18 @@ class _Look:
     mtime_ns: int
 
 
-def _changed(name: str, folders: Sequence[Path], home: Path) -> Iterator[_Look]:
+def _changed(places: Sequence[Kept], home: Path) -> Iterator[_Look]:
     """Yield how each transcript looks; what cannot be read is passed over."""
-    suffixes = HOOKED_SUFFIXES if name in CLIENTS else SUFFIXES
-    entries = islice(scan(folders, home=home), ENTRIES_MAX)
-    named = (found.path for found in entries if isinstance(found, Found) and found.path.suffix in suffixes)
+    entries = islice(scan(paths(places), home=home, selected=selections(places)), ENTRIES_MAX)
+    named = (found.path for found in entries if isinstance(found, Found))
     for path in islice(named, FILES_MAX):
         try:
             status = os.lstat(path)
         except OSError:
             continue
         if stat.S_ISREG(status.st_mode):
-            yield _Look(path, status.st_size, status.st_mtime_ns)
+            looked = companions.fingerprint(path, fingerprint_of(status))
+            yield _Look(path, looked.size, looked.mtime_ns)
 
 
 def _compared(looked: Sequence[_Look], known_of: KnownOf, now: datetime) -> Transcripts:

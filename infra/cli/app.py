@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from chronofile.infra.cli import capture, erasure, hooks, look, memories, recall, undo, verify, watch, work
+from chronofile.infra.cli import (
+    capture,
+    erasure,
+    export,
+    hooks,
+    look,
+    memories,
+    recall,
+    undo,
+    verify,
+    watch,
+    work,
+)
 from chronofile.infra.cli.agents import BareAgents
 from chronofile.infra.cli.calls import Call, DatabaseUrl, Embedder, Home, Logs, Verbose, add
 from chronofile.infra.cli.rendering import write_lines
@@ -56,6 +68,7 @@ add(app, "sources", look.sources, examples=look.SOURCES_EXAMPLES)
 add(app, "topics", look.topics, examples=look.TOPICS_EXAMPLES)
 add(app, "status", look.status, examples=look.STATUS_EXAMPLES)
 add(app, "verify", verify.verify, examples=verify.EXAMPLES)
+add(app, "export", export.export, examples=export.EXAMPLES)
 add(app, "undo", undo.undo, examples=undo.EXAMPLES)
 add(app, "erase", erasure.erase, examples=erasure.ERASE_EXAMPLES)
 add(app, "scan", erasure.scan, examples=erasure.SCAN_EXAMPLES)

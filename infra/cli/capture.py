@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +11,20 @@ import typer
 
 from chronofile.domain.rejection import OMISSION_SENTENCES
 from chronofile.domain.wording import counted
-from chronofile.infra.agents import agents_folders
+from chronofile.infra.agents import agents_places
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
 from chronofile.infra.cli.given import require_words
 from chronofile.infra.cli.progress import sizes, watched
 from chronofile.infra.cli.rendering import note, size, unread, values_of, write_json, write_lines
+from chronofile.ingest.agents import paths as paths_of
+from chronofile.ingest.agents import selections
 
 if TYPE_CHECKING:
+    from chronofile.infra.agents.found import Found
     from chronofile.infra.reports import IngestReport, RejectedPath
+    from chronofile.ingest.agents import Kept
+    from chronofile.ingest.selections import Selection
 
 REJECTED_SHOWN_MAX = 5
 
@@ -71,8 +76,9 @@ def ingest(
     captured could not be made searchable as far as --wait says; the result is printed all the same.
     """
     require_words("PATH", *paths or ())
-    named = _named(paths, agents)
-    with call.memory() as memory, watched(lambda: sizes(named, memory.config.home)) as progress:
+    places = {} if agents is None else agents_places(agents)
+    named, selected = _named(paths, places, is_of_agents=agents is not None)
+    with call.memory() as memory, watched(lambda: sizes(named, memory.config.home, selected)) as progress:
         report = memory.ingest(
             named,
             scope=scope,
@@ -80,11 +86,14 @@ def ingest(
             wait=wait.value,
             again=again,
             dry_run=dry_run,
+            selected=selected,
             progress=progress,
         )
+        there = _there(places, memory.config.home) if dry_run else {}
     if as_json:
-        write_json(values_of(report))
+        write_json(values_of(report) | ({"agents": values_of(there)} if there else {}))
     else:
+        write_lines(_agents(there))
         write_lines(_lines(report, dry_run=dry_run, every=bool(call.verbose)))
         _write_notes(report)
     if report.unreadable:
@@ -94,14 +103,29 @@ def ingest(
     return FAILED if report.failed else DONE
 
 
-def _named(paths: Sequence[str] | None, agents: str | None) -> list[Path]:
-    """Return what is to be captured: the paths, and the folders of agents where these are asked for."""
-    if agents is None:
-        return [Path(path) for path in paths or ["."]]
-    found = agents_folders(agents)
-    if not found:
+def _named(
+    paths: Sequence[str] | None, places: Mapping[str, Sequence[Kept]], *, is_of_agents: bool
+) -> tuple[list[Path], dict[Path, Selection]]:
+    """Return what is to be captured, and of agents' folders what there is to be taken; a path that is given is whole."""
+    if not is_of_agents:
+        return [Path(path) for path in paths or ["."]], {}
+    if not places:
         note("No known agent has kept anything here.")
-    return [*map(Path, paths or ()), *(path for places in found.values() for path in places)]
+    given = [Path(path).absolute() for path in paths or ()]
+    kept = [place for found in places.values() for place in found if place.path not in given]
+    return [*given, *paths_of(kept)], selections(kept)
+
+
+def _there(places: Mapping[str, Sequence[Kept]], home: Path) -> dict[str, Found]:
+    from chronofile.infra.agents.found import found_in
+
+    return {name: found_in(kept, home) for name, kept in places.items()}
+
+
+def _agents(there: Mapping[str, Found]) -> Iterator[str]:
+    for name, found in there.items():
+        yield f"{name}: {counted(found.files, 'file')} with conversations, {size(found.bytes)}"
+        yield from (f"  {folder}" for folder in found.folders)
 
 
 def _lines(report: IngestReport, *, dry_run: bool, every: bool) -> Iterator[str]:

@@ -9,19 +9,23 @@ from urllib.parse import unquote
 
 from chronofile.domain.times import own_clock
 from chronofile.infra.cli.rendering import age, indented, table
-from chronofile.query.answer import Context, Hit
+from chronofile.query.answer import Context, Git, Hit
 
 if TYPE_CHECKING:
     from chronofile.query.catalogue import Said
 
 _FILE = "file://"
+COMMIT_CHARS = 12
+"""So much of a commit's id is shown; --json has all of it."""
 
 
-def hit_lines(hit: Hit, rank: int | None = None, *, explain: bool = False) -> Iterator[str]:
-    """Yield the lines of a hit. `explain` adds what each stage said of it."""
+def hit_lines(
+    hit: Hit, rank: int | None = None, *, explain: bool = False, git: Git | None = None
+) -> Iterator[str]:
+    """Yield the lines of a hit. `explain` adds what each stage said of it, `git` where its repository stood."""
     number = "" if rank is None else f"{rank}. "
     score = "" if rank is None else f"  score {hit.score:.3f}"
-    yield f"{number}{where_from(hit)}"
+    yield f"{number}{where_from(hit)}{_at(git)}"
     yield f"    {'  '.join(_labels(hit))}{score}"
     yield ""
     yield from indented(hit.text)
@@ -34,12 +38,12 @@ def hit_lines(hit: Hit, rank: int | None = None, *, explain: bool = False) -> It
 def context_lines(context: Context) -> Iterator[str]:
     """Yield the lines of a passage and of those around it, and its source's whole text where that was asked for."""
     if context.whole is not None:
-        yield where_from(context.hit)
+        yield where_from(context.hit) + _at(context.git)
         yield ""
         yield from indented(context.whole)
         return
     for hit in (*context.before, context.hit, *context.after):
-        yield from hit_lines(hit)
+        yield from hit_lines(hit, git=context.git if hit is context.hit else None)
 
 
 def conversation_lines(hit: Hit, turns: Iterable[Said]) -> Iterator[str]:
@@ -68,6 +72,16 @@ def place(uri: str) -> str:
     path = Path(unquote(uri.removeprefix(_FILE), errors="surrogateescape"))
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _at(git: Git | None) -> str:
+    """Return at which commit and on which branch a file was captured, and whether it was changed since that commit."""
+    if git is None:
+        return ""
+    commit = "before the first commit" if git.commit is None else f"at commit {git.commit[:COMMIT_CHARS]}"
+    branch = f"on branch {git.branch}" if git.branch else "on no branch"
+    state = {True: "changed since", False: "as committed", None: ""}[git.dirty]
+    return ", ".join(["", commit, branch, *([state] if state else [])])
 
 
 def _said_by(said: Hit | Said) -> str:

@@ -55,12 +55,14 @@ def sources(
     if as_json:
         write_json(values_of(found))
         return DONE
-    rows: list[tuple[object, ...]] = [("scope", "format", "revision", "size", "state", "source")]
+    rows: list[tuple[object, ...]] = [("scope", "format", "kind", "revision", "size", "state", "source")]
     for entry in found:
         state = f"{entry.state}: {entry.failure}" if entry.failure else entry.state
         name = place(entry.uri)
-        rows.append((entry.scope, entry.format or "-", entry.revision, size(entry.bytes), state, name))
-    write_lines(_with_omissions(table(rows, right=(2, 3)), found) if found else ())
+        kind = ", ".join(filter(None, (entry.kind_of_file, entry.language))) or "-"
+        form = entry.format or "-"
+        rows.append((entry.scope, form, kind, entry.revision, size(entry.bytes), state, name))
+    write_lines(_with_omissions(table(rows, right=(3, 4)), found) if found else ())
     if not found:
         note(f"No sources{f' in {scope}' if scope else ''}. chronofile ingest PATH captures some.")
     return DONE

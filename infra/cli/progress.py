@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from chronofile.domain.wording import counted
@@ -15,6 +16,7 @@ from chronofile.infra.cli.rendering import note, size
 if TYPE_CHECKING:
     from chronofile.infra.progress import Progress
     from chronofile.ingest.capture import Captured
+    from chronofile.ingest.selections import Selected
 
 
 @dataclass(slots=True)
@@ -44,13 +46,13 @@ Sizes = Mapping[Path, int]
 """How many bytes there are up to the end of each file, in the order in which a run comes to them."""
 
 
-def sizes(paths: Sequence[Path], home: Path) -> Sizes:
+def sizes(paths: Sequence[Path], home: Path, selected: Selected = MappingProxyType({})) -> Sizes:
     """Return the sizes of what a run over the paths will come to; nothing is read."""
     from chronofile.ingest.scan import Found, scan
 
     found: dict[Path, int] = {}
     total = 0
-    for scanned in scan(paths, home=home):
+    for scanned in scan(paths, home=home, selected=selected):
         if isinstance(scanned, Found):
             with suppress(OSError):
                 total += scanned.path.lstat().st_size

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from chronofile.domain.errors import ChronofileError
-from chronofile.infra.agents import agents_folders
+from chronofile.infra.agents import agents_places
 from chronofile.infra.cli.calls import CALLER, Call
 from chronofile.infra.cli.failures import DONE, interrupted
 from chronofile.infra.cli.given import require_words
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chronofile.infra.config import Config
     from chronofile.infra.watch.flush import Flush
     from chronofile.infra.watch.watcher import Watcher
+    from chronofile.ingest.agents import Kept
 
 EXAMPLES = """
     chronofile watch
@@ -63,24 +64,20 @@ def watch(
     call.configure_logs()
     config = call.config()
     given = [Path(path).absolute() for path in paths or ()]
-    found = agents_folders(agents)
+    found = agents_places(agents)
     _require_something(given, found)
     with lease(config.home):
         watcher = Watcher(
-            [*given, *_paths(found)],
+            given,
             lambda: open_memory(call.flags, caller=CALLER),
             home=config.home,
             spared=_spared(config),
             told=lambda flush: _tell(flush, as_json=as_json),
             say=note,
-            more=lambda: _paths(agents_folders(agents)),
+            more=lambda: [place for places in agents_places(agents).values() for place in places],
         )
         _say_what_is_watched(given, found)
         _leave(_run(watcher))
-
-
-def _paths(found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    return [path for places in found.values() for path in places]
 
 
 def _run(watcher: Watcher) -> int:
@@ -105,7 +102,7 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _require_something(given: Sequence[Path], found: Mapping[str, Sequence[Path]]) -> None:
+def _require_something(given: Sequence[Path], found: Mapping[str, Sequence[Kept]]) -> None:
     if given and not any(map(os.path.lexists, given)):
         raise NothingToWatch(f"(not there: {', '.join(map(str, given))})")
     if not given and not found:
@@ -119,11 +116,11 @@ def _spared(config: Config) -> list[Path]:
     return [config.home.resolve(), *([] if config["database_url"] else [data_folder_for(config.home)])]
 
 
-def _say_what_is_watched(given: Sequence[Path], found: Mapping[str, Sequence[Path]]) -> None:
+def _say_what_is_watched(given: Sequence[Path], found: Mapping[str, Sequence[Kept]]) -> None:
     for path in given:
         note(f"Watching {path}")
     for agent, places in found.items():
-        for path in places:
+        for path in dict.fromkeys(place.path for place in places):
             note(f"Watching {path} ({agent})")
 
 

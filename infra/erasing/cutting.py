@@ -6,12 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chronofile.domain.decoding import decode
+from chronofile.domain.documents import DOCUMENTS, Extracted, NotExtracted
 from chronofile.domain.erasure import MARK, without_texts
 from chronofile.domain.errors import ChronofileError
 from chronofile.domain.events import Event, RevisionCaptured
 from chronofile.domain.formats import FORMATS, holds_json
+from chronofile.domain.ports import Extractor
 from chronofile.domain.turns import State, Turn
 from chronofile.infra.erasing.quoting import Names, Unquoted, named_in
+from chronofile.ingest import documents
 from chronofile.ingest.cleaning import (
     ERASED,
     FIELDS_KEPT,
@@ -54,12 +57,17 @@ class Cut:
 
 
 def cut_texts(
-    source: str, events: Sequence[Event], texts: Collection[str], read: Read, names: Names = frozenset()
+    source: str,
+    events: Sequence[Event],
+    texts: Collection[str],
+    read: Read,
+    names: Names = frozenset(),
+    extractor: Extractor | None = None,
 ) -> Cut:
     """Take texts out of every revision of a source, and our quotations of what is known by `names`.
 
     `source` is how the source is called where that fails. Raises NotCutOut where a text would still be read from what
-    is left.
+    is left, and where a document cannot be read: of one that holds a text only its own text is kept.
     """
     wanted = {variant for text in texts for variant in variants(text)}
     cut = Cut()
@@ -69,7 +77,10 @@ def cut_texts(
         return without_texts(text, wanted)
 
     for chain in chains(events):
-        _cut_chain(chain, remove, unquoted, read, cut)
+        try:
+            _cut_chain(chain, remove, unquoted, read, cut, extractor)
+        except NotExtracted as failure:
+            raise NotCutOut(source) from failure
         harder = iter((_without_pieces(texts, cut.removed), _without_words(remove, cut.removed)))
         while left := _turns_with(chain, remove, read, cut):
             if (change := next(harder, None)) is None:
@@ -79,17 +90,31 @@ def cut_texts(
     return cut
 
 
-def cut_secrets(events: Sequence[Event], name: str, read: Read) -> Cut:
-    """Take secrets out of every revision of a source; `name` is its file's name."""
+def cut_secrets(events: Sequence[Event], name: str, read: Read, extractor: Extractor | None = None) -> Cut:
+    """Take secrets out of every revision of a source; `name` is its file's name. Documents are left without extractor."""
     cut = Cut()
     for event in {e.content: e for e in events if isinstance(e, RevisionCaptured)}.values():
         content = read(event.content)
         if content is None:
             continue
-        found = redact(content, encoding=event.encoding, records=holds_json(event.format), name=name)
+        if event.format in DOCUMENTS and extractor is not None:
+            found = _redacted_document(content, event, name, extractor)
+        else:
+            found = redact(content, encoding=event.encoding, records=holds_json(event.format), name=name)
         if found.counts:
             cut.cleaned[event.content] = found
     return cut
+
+
+def _redacted_document(content: bytes, event: RevisionCaptured, name: str, extractor: Extractor) -> Redacted:
+    def extract(document: bytes) -> Extracted:
+        return extractor.extract(document, event.format)
+
+    try:
+        return documents.without_secrets(content, event.format, extract, encoding=event.encoding, name=name)
+    except NotExtracted:
+        # Whatever it says is in no passage either.
+        return Redacted(content, {})
 
 
 def chains(events: Iterable[Event]) -> list[list[RevisionCaptured]]:
@@ -109,7 +134,12 @@ def variants(text: str) -> set[str]:
 
 
 def _cut_chain(
-    chain: Sequence[RevisionCaptured], remove: Remove, unquoted: Unquoted, read: Read, cut: Cut
+    chain: Sequence[RevisionCaptured],
+    remove: Remove,
+    unquoted: Unquoted,
+    read: Read,
+    cut: Cut,
+    extractor: Extractor | None,
 ) -> None:
     def remove_both(text: str) -> tuple[str, int]:
         left, quoted = unquoted.string(text)
@@ -119,6 +149,11 @@ def _cut_chain(
     for event in chain:
         if event.content in cut.cleaned or (content := read(event.content)) is None:
             continue
+        if event.format in DOCUMENTS:
+            text, count = remove_both(_text_of(content, event, extractor))
+            if count:
+                cut.cleaned[event.content] = Redacted(text.encode(), {ERASED: count}, is_text=True)
+            continue
         records = holds_json(event.format)
         content, quoted = _unquoted_records(content, unquoted) if records else (content, 0)
         found = cut_out(content, remove_both, encoding=event.encoding, records=records)
@@ -126,6 +161,13 @@ def _cut_chain(
             found = _decoded(found, event.encoding, remove_both)
         if count := quoted + found.counts.get(ERASED, 0):
             cut.cleaned[event.content] = Redacted(found.content, {ERASED: count})
+
+
+def _text_of(content: bytes, event: RevisionCaptured, extractor: Extractor | None) -> str:
+    """Return a document's text. Raises NotExtracted."""
+    if extractor is None:
+        raise NotExtracted("documents-extra")
+    return extractor.extract(content, event.format).text
 
 
 def _unquoted_records(content: bytes, unquoted: Unquoted) -> tuple[bytes, int]:

@@ -26,6 +26,7 @@ from chronofile.infra.erasing.quoting import Names, Unquoted
 from chronofile.ingest import erased
 from chronofile.ingest.cleaning import ERASED
 from chronofile.ingest.redaction import redact_text
+from chronofile.ingest.sighting import TEXT
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
@@ -93,7 +94,7 @@ def _named(events: Sequence[Event]) -> tuple[set[str], set[str], set[str]]:
             case SourceRegistered():
                 names |= {event.key, event.uri}
             case RevisionCaptured():
-                names.add(event.file)
+                names |= {event.file, *filter(None, (event.branch,))}
                 texts.add(event.content)
                 originals.add(sources.original_of(event))
             case SourceMoved():
@@ -122,7 +123,8 @@ def without(
     """Decide what taking texts, and quotations of what is known by names, out of a stream means."""
     if not stream.startswith("source-"):
         return _memory_without(parts, now, texts, names, stream, events, read)
-    cut = cut_texts(f"chronofile erase --source {streams.id_of(stream)}", events, texts, read, names)
+    command = f"chronofile erase --source {streams.id_of(stream)}"
+    cut = cut_texts(command, events, texts, read, names, parts.extractor)
     loss = _recaptured(parts, now, stream, events, cut)
     if loss is None:
         return None
@@ -175,7 +177,8 @@ def redacted(parts: Parts, now: Occasion, stream: str, events: Sequence[Event], 
             return found, sum(counts.values())
 
         return _reworded(parts, now, stream, events, read, remove)
-    return _recaptured(parts, now, stream, events, cut_secrets(events, _file_name(events, read), read))
+    cut = cut_secrets(events, _file_name(events, read), read, parts.extractor)
+    return _recaptured(parts, now, stream, events, cut)
 
 
 def _file_name(events: Sequence[Event], read: Read) -> str:
@@ -207,6 +210,8 @@ def _recaptured(parts: Parts, now: Occasion, stream: str, events: Sequence[Event
         if event.content in cut.cleaned:
             content = cut.cleaned[event.content].content
             anew = replace(anew, content=key_of(content), redactions=counts_of(cut, event))
+            if cut.cleaned[event.content].is_text:
+                anew = replace(anew, format=TEXT, encoding="utf-8")
             contents[anew.content] = content
         again.append(replace(anew, original=None) if anew.original == anew.content else anew)
     return Loss(

@@ -80,6 +80,14 @@ class AnswerShape(BaseModel):
     omitted: OmittedShape | None
 
 
+class GitShape(BaseModel):
+    """The commit and branch that were checked out, and whether the file differed from that commit."""
+
+    commit: str | None
+    branch: str | None
+    dirty: bool | None
+
+
 class ContextShape(BaseModel):
     """A passage among its neighbours, in reading order."""
 
@@ -87,6 +95,7 @@ class ContextShape(BaseModel):
     before: list[HitShape]
     after: list[HitShape]
     whole: Annotated[str | None, Field(description="The source's text, with `whole` only.")]
+    git: Annotated[GitShape | None, Field(description="Where the file's repository stood at its capture.")]
     omitted_characters: Annotated[int, Field(description="How much of the source's text was left out.")]
 
 

@@ -28,7 +28,8 @@ class Root:
     """A folder or a file that was named, as it was when it was last looked at. `path` is without links.
 
     `identity` is that of the folder, or of the folder that the file is in; None where nothing is there.
-    `filled` is the folder in which something was seen to be.
+    `filled` is the folder in which something was seen to be. Below one that `is_sparse` there is so much else that
+    it is looked through now and then instead.
     """
 
     given: Path
@@ -36,6 +37,7 @@ class Root:
     identity: Identity | None = None
     filled: Identity | None = None
     is_folder: bool = False
+    is_sparse: bool = False
     watch: ObservedWatch | None = None
 
     @property
@@ -68,10 +70,12 @@ class Roots:
         self._limit: str | None = None
         self._is_begun = False
 
-    def add(self, paths: Iterable[Path]) -> None:
+    def add(self, paths: Iterable[Path], *, sparse: bool = False) -> None:
         """Watch more from the next look on; what is watched already changes nothing."""
         known = {root.given for root in self._roots}
-        self._roots += [Root(path, path) for path in dict.fromkeys(paths) if path not in known]
+        self._roots += [
+            Root(path, path, is_sparse=sparse) for path in dict.fromkeys(paths) if path not in known
+        ]
 
     @property
     def counting(self) -> list[Path]:
@@ -80,9 +84,15 @@ class Roots:
 
     @property
     def unwatched(self) -> list[Path]:
-        """The roots of which the system may not tell every change."""
+        """The roots of which the system may not tell every change, or is not asked to."""
         is_limited = self._limit is not None
         return [root.path for root in self._roots if root.counts and (is_limited or root.watch is None)]
+
+    @property
+    def is_told_everything(self) -> bool:
+        """Whether the system tells every change that it is asked for."""
+        asked = [root for root in self._roots if root.counts and not root.is_sparse]
+        return self._limit is None and all(root.watch is not None for root in asked)
 
     def look(self) -> News:
         """See which roots came, went or were replaced, and watch those that are there and not watched."""
@@ -121,7 +131,8 @@ class Roots:
             self._observing.forget(root.watch)
         had_watch = root.watch is not None
         root.path, root.identity, root.is_folder = path, identity, is_folder
-        root.watch = None if identity is None else self._observing.watch(path)
+        is_watched = identity is not None and not root.is_sparse
+        root.watch = self._observing.watch(path) if is_watched else None
         return not is_same or had_watch
 
     def _is_reporting(self, root: Root) -> bool:

@@ -20,7 +20,9 @@ from chronofile.infra.watch.jobs import Job, parts
 from chronofile.infra.watch.observing import Observing
 from chronofile.infra.watch.roots import Roots
 from chronofile.infra.watch.spool import Spool
+from chronofile.ingest.agents import Kept, selections
 from chronofile.ingest.capture import Captured, Request
+from chronofile.ingest.selections import Selection
 from chronofile.ingest.watching import RECONCILE_S, RESCAN_S, Changes, Restless, backoff_s, next_scan_s
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Watcher:
 
     Events only wake it: what they miss is found by scans, at the start, by the clock, and after whatever went
     wrong. `told` hears of each flush that came to something, `say` of all else that a person should know. `more` is
-    asked at each scan by the clock for paths that are to be watched from now on too.
+    asked now and at each scan by the clock for what agents keep, which is to be watched too.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Watcher:
         spared: Iterable[Path] = (),
         told: Callable[[Flush], None],
         say: Callable[[str], None],
-        more: Callable[[], Iterable[Path]] = tuple,
+        more: Callable[[], Iterable[Kept]] = tuple,
     ) -> None:
         self._told, self._say, self._more = told, say, more
         self._woken: SimpleQueue[None] = SimpleQueue()
@@ -66,6 +68,8 @@ class Watcher:
         self._changes, self._restless = Changes(), Restless()
         self._observing = Observing(self._changes, self._wake, [home, *spared])
         self._roots = Roots(paths, self._observing)
+        self._given, self._selected = frozenset(paths), dict[Path, Selection]()
+        self._take_more()
         self._held = Held(opened)
         self._spool = Spool(home)
         self._returned: dict[Path, None] = {}
@@ -129,7 +133,7 @@ class Watcher:
         if self._suspect:
             return self._suspect.popleft()
         if self._whole_due_s <= now_s:
-            self._roots.add(self._more())
+            self._take_more()
             self._changes.take()
             self._returned.clear()
             return Job(self._whole_reason, counting)
@@ -146,10 +150,16 @@ class Watcher:
             return Job("lost", counting)
         return Job("changes", counting, taken.paths | self._restless.take(now_s))
 
+    def _take_more(self) -> None:
+        kept = [place for place in self._more() if place.path not in self._given]
+        self._selected = selections(kept)
+        for place in kept:
+            self._roots.add([place.path], sparse=place.sparse)
+
     def _flush(self, job: Job) -> None:
         """Capture, make it searchable, and tell; a failure leaves everything to the next scan."""
         began_s = time.monotonic()
-        request = Request(job.paths, tool=TOOL, only=job.only)
+        request = Request(job.paths, tool=TOOL, only=job.only, selected=self._selected)
         with self._held.lend() as memory:
             captured = memory.capture(request, Progress(captured=lambda path, captured: self._go_on()))
             if captured.batch is not None or job.reason == "start":
@@ -192,7 +202,7 @@ class Watcher:
     def _is_deaf(self, captured: Captured) -> bool:
         """Whether a scan by the clock found what no event had told: then events may no longer come."""
         found = captured.revisions or captured.removed or captured.moved
-        return bool(found) and self._changes.due_s == float("inf") and not self._roots.unwatched
+        return bool(found) and self._changes.due_s == float("inf") and self._roots.is_told_everything
 
     def _failed(self, error: Exception, job: Job | None) -> None:
         """Wait where the world is in the way, and then look through everything; else find out what is the matter.

@@ -11,14 +11,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 from chronofile.domain.formats.heads import Head
-from chronofile.ingest.archives import zips
+from chronofile.ingest.archives import cursor, opencode, slack, zips
+from chronofile.ingest.archives.databases import MAGIC, Database, opened_database
 from chronofile.ingest.archives.unpacked import Unpacked, listed
 from chronofile.ingest.reading import Sniffed, opened
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
-GATHERED: Mapping[str, Callable[[Path, Head], Iterator[Unpacked]]] = MappingProxyType({})
-"""By format: what reads a conversation whose records are in several files, from the file that begins it."""
+GATHERED: Mapping[str, Callable[[Path, Head], Iterator[Unpacked] | None]] = MappingProxyType(
+    {"opencode": opencode.gather, "slack": slack.of_folder}
+)
+"""By format: what reads a conversation whose records are in several files, from the file that begins it.
+
+None where the file only looks like one that begins a conversation."""
 
 
 def unpack(
@@ -31,9 +36,35 @@ def unpack(
     """
     if sniffed.beginning.startswith(_ZIP):
         return zips.unpack(path, wanted)
+    if sniffed.beginning.startswith(MAGIC):
+        return _of_database(path, wanted)
     if form is None:
         return None
     return GATHERED[form](path, sniffed.head) if form in GATHERED else _listed(path, form)
+
+
+_DATABASES: Mapping[str, tuple[Callable[[Database], bool], Callable[[Database], Iterator[Unpacked]]]] = (
+    MappingProxyType(
+        {
+            cursor.FORMAT: (cursor.is_known, cursor.conversations),
+            opencode.FORMAT: (opencode.is_known, opencode.conversations),
+        }
+    )
+)
+"""By format: what tells whether a database holds its tables, and what reads its conversations."""
+
+
+def _of_database(path: Path, wanted: str | None) -> Iterator[Unpacked] | None:
+    with opened_database(path) as database:
+        held = [form for form, (is_known, _) in _DATABASES.items() if is_known(database)]
+    chosen = [form for form in held if wanted in (None, form)]
+    return _rows(path, chosen) if chosen else None
+
+
+def _rows(path: Path, chosen: list[str]) -> Iterator[Unpacked]:
+    with opened_database(path) as database:
+        for form in chosen:
+            yield from _DATABASES[form][1](database)
 
 
 def _listed(path: Path, form: str) -> Iterator[Unpacked]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from chronofile.ingest.marked import ReadBytes, in_utf8
 
 CHUNK_BYTES = 1 << 20
 ELEMENT_BYTES_MAX = 64 << 20
@@ -16,11 +18,7 @@ _LISTED = re.compile(rb'"conversations"\s*:\s*$')
 _LISTED_BYTES = 256
 """How far before a bracket the name of its list is looked for."""
 _NOWHERE = 1 << 62
-_MARK = b"\xef\xbb\xbf"
 _LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
-
-ReadBytes = Callable[[int], bytes]
-"""Returns up to so many bytes more, none at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +37,19 @@ def elements(read: ReadBytes, limit_bytes: int = ELEMENT_BYTES_MAX) -> Iterator[
     """Yield the objects and arrays that a JSON text lists.
 
     These are the elements of the array that it is, or those of its field `conversations`; else the text's own
-    values, one or several. What stands between them is passed over. Holds no more than one element and a chunk.
+    values, one or several. What stands between them is passed over. Holds no more than one element and a chunk. A
+    text that begins with the mark of UTF-16 or UTF-32 is read as UTF-8.
     """
     scanner = _Scanner(limit_bytes)
-    first = True
+    read = in_utf8(read)
     while chunk := read(CHUNK_BYTES):
-        yield from scanner.take(chunk.removeprefix(_MARK) if first else chunk)
-        first = False
+        yield from scanner.take(chunk)
     yield from scanner.end()
 
 
 def one_line(content: bytes) -> bytes:
     """Return a JSON text on one line: within its strings there are no line breaks that this could change."""
-    return content.translate(_LINE_ENDS)
+    return content.translate(_LINE_ENDS) if b"\n" in content or b"\r" in content else content
 
 
 @dataclass(slots=True)
@@ -123,8 +121,13 @@ class _Scanner:
         if self.depth == self.level and (self.begin is not None or self.dropped):
             size = self.dropped + self.at - (self.begin or 0)
             is_whole = not self.dropped and size <= self.limit_bytes
-            yield Element(one_line(bytes(self.buffer[self.begin : self.at])) if is_whole else None, size)
+            content = (
+                one_line(bytes(memoryview(self.buffer)[self.begin or 0 : self.at])) if is_whole else None
+            )
             self.begin, self.dropped = None, 0
+            if size > CHUNK_BYTES:
+                self._let_go()  # Of what is large there is one copy while somebody looks at it.
+            yield Element(content, size)
         elif self.depth < self.level:
             # The list is over: what comes after it belongs to what stands around it.
             self.level = 0 if self.depth == 0 else _NOWHERE

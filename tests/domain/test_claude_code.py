@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 
 from chronofile.domain.formats import claude_code
 from chronofile.domain.formats.chains import LINKS_MAX
+from chronofile.domain.formats.claude_queue import WAITING_MAX
 from chronofile.domain.formats.draft import MARKS_MAX, OPEN_MAX
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import read_record
 from chronofile.domain.turns import Folded, State, Turn
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "transcripts"
-SAMPLES = [*TRANSCRIPTS.glob("claude_code/**/*.jsonl"), *TRANSCRIPTS.glob("edge_derived/*.jsonl")]
+SAMPLES = [*TRANSCRIPTS.glob("claude_code/**/*.json*"), *TRANSCRIPTS.glob("edge_derived/*.jsonl")]
 needs_samples = pytest.mark.skipif(not SAMPLES, reason="../shared/data/transcripts is not here")
 
 
@@ -74,8 +76,12 @@ def in_ranges(lines: Sequence[str], ends: Iterable[int]) -> tuple[dict[str, Turn
     begin = 0
     for end in [*sorted(ends), len(lines)]:
         folded.append(claude_code.fold(state, lines[begin:end]))
-        state = json.loads(json.dumps(folded[-1].state))
+        state = json.loads(json.dumps(folded[-1].state, sort_keys=True))
+        for key in folded[-1].removed:
+            turns.pop(key, None)
         turns.update({one.key: one for one in folded[-1].turns})
+        for key in folded[-1].superseded:
+            turns[key] = replace(turns[key], superseded=True)
         begin = max(begin, end)
     return turns, folded
 
@@ -279,10 +285,210 @@ def test_what_was_typed_while_the_agent_worked_is_a_persons_turn() -> None:
     assert [(one.role, one.text) for one in folded.turns] == [("user", "also the docs"), ("system", "done")]
 
 
+def queued(words: str) -> str:
+    return line("queue-operation", None, operation="enqueue", content=words)
+
+
+def test_a_queued_prompt_is_a_turn_until_a_record_of_its_own_comes() -> None:
+    lines = [
+        queued("Also the docs."),
+        queued("And the tests."),
+        queued("ok"),
+        line("user", "u", "Look at it."),
+    ]
+    first = fold(*lines)
+    second = fold(line("user", "v", "Also the docs.\nAnd the tests."), state=first.state)
+
+    assert [one.text for one in first.turns] == ["Also the docs.", "And the tests.", "ok", "Look at it."]
+    assert [one.key for one in second.turns] == ["v"]
+    assert second.removed == tuple(one.key for one in first.turns[:2])
+    assert [one.text for one in fold(*lines, lines[0]).turns] == [one.text for one in first.turns]
+
+
+def test_a_prompt_that_waits_for_ever_is_a_turn() -> None:
+    others = [queued(f"Prompt {number}") for number in range(WAITING_MAX + 1)]
+    folded = fold(queued("x" * 2_000), *others, line("user", "u", "y" * 1_000))
+
+    assert len(folded.turns) == WAITING_MAX + 3
+    assert len(fold(queued("x" * 2_000), line("user", "u", "x" * 2_000)).turns) == 1
+    notified = fold(queued("<task-notification>done</task-notification>"))
+    assert [(one.role, one.parts[0].type) for one in notified.turns] == [("system", "notice")]
+
+
 def test_a_title_that_is_written_again_is_one_turn() -> None:
     folded = fold(*[line("custom-title", None, customTitle=title) for title in ("Ports", "Ports", "Docs")])
 
     assert [typed(one) for one in folded.turns] == [[("notice", "Ports")], [("notice", "Docs")]]
+    assert folded.title == "Docs"
+
+
+def test_a_title_that_a_person_gave_is_believed_before_others() -> None:
+    summary = line("summary", None, summary="Of before", leafUuid="x")
+    guessed, given = (
+        line("ai-title", None, aiTitle="Guessed"),
+        line("custom-title", None, customTitle="Given"),
+    )
+
+    assert fold(summary).title == "Of before"
+    assert fold(guessed, summary).title == "Guessed"
+    first = fold(guessed, given)
+    assert first.title == "Given"
+    assert fold(line("ai-title", None, aiTitle="Again"), state=first.state).title is None
+    assert {one.text for one in fold(summary, guessed, given).turns} == {"Of before", "Guessed", "Given"}
+
+
+def test_a_prompt_typed_anew_at_the_same_place_supersedes_what_followed_the_first() -> None:
+    lines = [
+        line("user", "u1", "Begin.", parentUuid=None),
+        said("m1", "a1", text("Begun."), parentUuid="u1"),
+        line("user", "u2", "Go left.", parentUuid="a1"),
+        said("m2", "a2", call("Read", path="left"), parentUuid="u2"),
+        line("user", "r2", [result("seen")], parentUuid="a2"),
+        said("m3", "a3", text("Left it is."), parentUuid="r2"),
+        line("user", "u3", "Go right.", parentUuid="a1"),
+        said("m4", "a4", text("Right it is."), parentUuid="u3"),
+    ]
+    whole, _ = in_ranges(lines, [])
+    by_line, ranges = in_ranges(lines, range(len(lines)))
+
+    assert [one.key for one in whole.values() if one.superseded] == ["u2", "m2", "r2", "m3"]
+    assert by_line == whole
+    assert [part.superseded for part in ranges if part.superseded] == [("u2", "m2", "r2", "m3")]
+
+
+def test_results_of_tools_that_share_a_parent_supersede_nothing() -> None:
+    lines = [
+        line("user", "u1", "Begin.", parentUuid=None),
+        said("m1", "a1", call("Read", path="a"), parentUuid="u1"),
+        line("user", "r1", [result("one")], parentUuid="a1"),
+        said("m1", "a2", call("Read", path="b"), parentUuid="a1"),
+        line("user", "r2", [result("two")], parentUuid="a1"),
+        line("user", "n1", "Note.", parentUuid="a1", isMeta=True),
+        line("user", "u2", "Go on.", parentUuid="a1"),
+        line("user", "u2", "Go on.", parentUuid="a1"),
+        line("user", "u9", "Another root.", parentUuid=None),
+    ]
+
+    assert not any(one.superseded for one in fold(*lines).turns)
+
+
+def test_what_is_attached_with_words_is_a_notice_and_the_rest_is_counted_or_silent() -> None:
+    def attached(uuid: str, kind: str, **fields: Any) -> str:
+        return line("attachment", uuid, attachment={"type": kind} | fields)
+
+    folded = fold(
+        attached("a", "file", filename="/w/a", content={"type": "text", "file": {"content": "The words."}}),
+        attached("b", "nested_memory", content={"type": "Project", "content": "Use tabs."}),
+        attached("c", "hook_additional_context", content=["One.", "Two."]),
+        attached("d", "skill_listing", content="- a skill"),
+        attached("e", "hologram", content="Seen anew."),
+        attached("f", "file", content={"type": "image", "file": {"base64": "AAAA"}}),
+        line("attachment", "g", attachment="x"),
+    )
+
+    assert [typed(one) for one in folded.turns] == [
+        [("notice", "The words.")],
+        [("notice", "Use tabs.")],
+        [("notice", "One."), ("notice", "Two.")],
+        [("notice", "Seen anew.")],
+    ]
+    assert folded.unknown == {"attachment hologram": 1}
+
+
+def test_errors_refusals_and_links_are_notices() -> None:
+    folded = fold(
+        line("system", "a", subtype="api_error", error={"message": "529", "formatted": "Overloaded (529)"}),
+        line("system", "b", content="refusal", apiRefusalExplanation="Not that."),
+        line("system", "c", subtype="stop_hook_summary", hookErrors=["It failed.", 7], hookInfos=[]),
+        line("pr-link", None, prUrl="https://example.invalid/pull/7", prNumber=7),
+        line("frame-link", None, title="A preview", frameUrl="https://example.invalid/f"),
+    )
+
+    assert [one.text for one in folded.turns] == [
+        "Overloaded (529)",
+        "refusal\n\nNot that.",
+        "It failed.",
+        "https://example.invalid/pull/7",
+        "A preview\n\nhttps://example.invalid/f",
+    ]
+
+
+def test_a_result_that_only_its_twin_holds_is_told() -> None:
+    def only(content: object, twin: object) -> str:
+        return turn(line("user", "u", [result(content)], toolUseResult=twin)).text
+
+    assert only("", {"stdout": "a.txt", "stderr": "warned"}) == "a.txt\nwarned"
+    assert only([], {"content": [{"type": "text", "text": "Found."}]}) == "Found."
+    assert only("", "Error: no") == "Error: no"
+    assert only("kept", {"stdout": "other"}) == "kept"
+
+
+def test_uses_and_outcomes_that_are_records_of_their_own_are_turns() -> None:
+    folded = fold(
+        line("tool_use", "a", name="bash", input={"command": "ls"}),
+        line("tool_result", "b", name="bash", output="a.txt\n"),
+        line("result", None, key="k", agentId="f00", result={"summary": "Done."}),
+    )
+
+    assert [(one.role, one.speaker, one.text) for one in folded.turns] == [
+        ("assistant", None, "bash\ncommand: ls"),
+        ("tool", None, "a.txt\n"),
+        ("tool", "f00", '{"summary":"Done."}'),
+    ]
+
+
+def test_texts_within_an_argument_are_verbatim() -> None:
+    one = turn(said("m", "a", call("MultiEdit", edits=[{"old": 'a "b"', "new": "c\nd"}], todos=[{"x": "y"}])))
+
+    assert one.text == 'MultiEdit\nedits.0.old: a "b"\nedits.0.new: c\nd\ntodos: [{"x":"y"}]'
+
+
+def web(*records: dict[str, Any], **fields: Any) -> str:
+    return json.dumps({"loglines": list(records)} | fields)
+
+
+def test_a_session_on_the_web_is_a_document_with_the_same_records() -> None:
+    asked = {
+        "type": "user",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "message": {"role": "user", "content": "Which port?"},
+    }
+    answered = {
+        "type": "assistant",
+        "timestamp": "2026-01-02T03:04:09Z",
+        "message": {"content": [text("5432.")]},
+    }
+    document = web(asked, answered, "x")  # type: ignore[arg-type]
+    identity = claude_code.identify([document], "session.json")
+    grown = claude_code.identify([web(asked, answered, asked | {"timestamp": "2026-01-03"})], "other.json")
+
+    likeness = claude_code.recognise(Head.of(document[:-20], "session.json"))
+    assert (likeness.layout, likeness.confidence) == ("conversations", 1)
+    assert identity is not None
+    assert grown is not None
+    assert identity.session.startswith("web-")
+    assert identity.key == f"{identity.session}/web" == grown.key
+    assert (identity.updated, grown.updated) == ("2026-01-02T03:04:09Z", "2026-01-03")
+    folded = fold(document)
+    assert [(one.key, one.role, one.text) for one in folded.turns] == [
+        ("line-1", "user", "Which port?"),
+        ("line-1.2", "assistant", "5432."),
+    ]
+    assert folded.unreadable == 1
+
+
+def test_a_session_on_the_web_does_not_fight_with_the_file_of_the_same_session() -> None:
+    record = json.loads(line("user", "u", "Hi"))
+    on_the_web, here = (
+        claude_code.identify([web(record)], "s.json"),
+        claude_code.identify([json.dumps(record)], "s.jsonl"),
+    )
+
+    assert on_the_web is not None
+    assert here is not None
+    assert (on_the_web.session, on_the_web.key, here.key) == ("s", "s/web", "s")
+    assert claude_code.identify([web()], "s.json") is None
+    assert claude_code.recognise(Head.of('{"loglines": [1, {"level": "info"}]}', "x.json")).confidence == 0
 
 
 def test_sidechains_in_a_main_file_have_a_session_of_their_own() -> None:
@@ -439,7 +645,9 @@ _RECORDS = st.one_of(
         lambda uuid, message, blocks, parent, aside: said(message, uuid, *blocks, parentUuid=parent, isSidechain=aside),
         _IDS, st.sampled_from([None, *[f"m{n}" for n in range(OPEN_MAX + 4)]]), st.lists(_BLOCKS, max_size=2), _IDS, st.booleans(),
     ),
-    st.builds(lambda uuid, blocks: line("user", uuid, blocks), _IDS, st.lists(_BLOCKS, max_size=2)),
+    st.builds(lambda uuid, blocks, parent: line("user", uuid, blocks, parentUuid=parent), _IDS, st.lists(_BLOCKS, max_size=2), _IDS),
+    st.builds(lambda words: line("queue-operation", None, content=words), st.sampled_from(["One.", "Two.", "Three."])),
+    st.builds(lambda kind, words: line(kind, None, customTitle=words, aiTitle=words), st.sampled_from(["custom-title", "ai-title"]), st.sampled_from(["One.", "T"])),
     st.builds(lambda leaf: line("summary", None, summary="S", leafUuid=leaf), _IDS),
     st.sampled_from(["", "garbage", line("new-type", "z")]),
 )  # fmt: skip
@@ -456,13 +664,60 @@ def test_ranges_fold_to_the_same_turns_as_the_whole(lines: list[str], ends: list
     assert sum(part.unreadable for part in ranges) == one.unreadable
 
 
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "content", "message", "input", "file"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+_KINDS = [
+    "user",
+    "assistant",
+    "system",
+    "attachment",
+    "queue-operation",
+    "summary",
+    "custom-title",
+    "ai-title",
+    "result",
+]
+_FIELDS = ["message", "content", "attachment", "prompt", "toolUseResult", "error", "hookErrors", "uuid", "parentUuid",
+           "sessionId", "isSidechain", "timestamp", "result", "output", "input", "summary", "customTitle", "loglines"]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.sampled_from([*_KINDS, "tool_use", "tool_result", "pr-link"]),
+    st.dictionaries(st.sampled_from(_FIELDS), _ANYTHING),
+)
+def test_a_record_of_whatever_shape_raises_nothing(kind: str, fields: dict[str, Any]) -> None:
+    written = json.dumps({"type": kind} | fields)
+    folded = fold(
+        written, json.dumps({"loglines": [{"type": kind} | fields]}), line("user", "after", "After.")
+    )
+
+    assert folded.turns[-1].text == "After."
+    assert json.loads(json.dumps(folded.state)) == folded.state
+    claude_code.identify([written], "x.jsonl")
+    claude_code.identify([json.dumps({"loglines": [{"type": kind} | fields]})], "x.json")
+    claude_code.recognise(Head.of(written, "x.jsonl", (written,)))
+
+
 def read(path: Path) -> list[str]:
-    return path.read_bytes().decode("utf-8", "replace").split("\n")
+    content = path.read_bytes().decode("utf-8", "replace")
+    return [content.replace("\n", " ")] if path.suffix == ".json" else content.split("\n")
 
 
 def spoken(lines: Iterable[str]) -> Iterator[str]:
     """Yield every string that a person or the assistant said, straight from the records."""
-    for record in map(read_record, lines):
+    records = [
+        inner for record in map(read_record, lines) for inner in (record or {}).get("loglines", [record])
+    ]
+    for record in records:
         message = (record or {}).get("message")
         if record is None or record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
             continue
@@ -506,7 +761,9 @@ def test_every_word_of_a_sample_is_in_some_turn(path: Path) -> None:
 
     assert all(words in everything for words in spoken(lines))
     assert folded.unreadable == sum(
-        1 for one in lines if one.strip("\ufeff \r\t") and not (read_record(one) or {}).get("type")
+        1
+        for one in lines
+        if one.strip("\ufeff \r\t") and not {"type", "loglines"} & (read_record(one) or {}).keys()
     )
 
 

@@ -55,7 +55,9 @@ SAMPLES: list[tuple[str, int, str, Event]] = [
         "RevisionCaptured",
         1,
         (
-            '{"batch":"0b1","content":"dddddddddddddddddddddddddddddddddddddddd","encoding":"utf-8","end":4096,'
+            '{"batch":"0b1","branch":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",'
+            '"commit":"0123456789abcdef0123456789abcdef01234567",'
+            '"content":"dddddddddddddddddddddddddddddddddddddddd","dirty":true,"encoding":"utf-8","end":4096,'
             '"event_time":"2026-05-08T14:00:00+02:00","file":"cccccccccccccccccccccccccccccccccccccccc",'
             '"format":"text","observed_at":"2026-05-08T12:00:00.000000+00:00","original":null,'
             '"probe":"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee","redactions":{"aws-key":2},"revision":3,"start":1024}'
@@ -63,15 +65,16 @@ SAMPLES: list[tuple[str, int, str, Event]] = [
         RevisionCaptured(
             revision=3, content=BYTES, start=1024, end=4096, format="text", encoding="utf-8", file=FILE,
             probe=PROBE, batch="0b1", observed_at=AT, event_time="2026-05-08T14:00:00+02:00",
-            redactions={"aws-key": 2},
+            redactions={"aws-key": 2}, commit="0123456789abcdef0123456789abcdef01234567", branch=KEY, dirty=True,
         ),
     ),
     (
         "RevisionCaptured",
         1,
         (
-            '{"batch":"0b1","content":"dddddddddddddddddddddddddddddddddddddddd","encoding":"utf-8","end":4096,'
-            '"event_time":null,"file":"cccccccccccccccccccccccccccccccccccccccc","format":"claude-code",'
+            '{"batch":"0b1","branch":null,"commit":null,"content":"dddddddddddddddddddddddddddddddddddddddd",'
+            '"dirty":null,"encoding":"utf-8","end":4096,"event_time":null,'
+            '"file":"cccccccccccccccccccccccccccccccccccccccc","format":"claude-code",'
             '"observed_at":"2026-05-08T12:00:00.000000+00:00",'
             '"original":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",'
             '"probe":"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee","redactions":{"jwt":1},"revision":1,"start":0}'
@@ -212,6 +215,7 @@ VALUES: Mapping[Any, st.SearchStrategy[Any]] = {
     int: st.integers(-(2**63), 2**63 - 1),
     bool: st.booleans(),
     str | None: st.none() | identifiers,
+    bool | None: st.none() | st.booleans(),
     int | None: st.none() | st.integers(0, 2**63 - 1),
     tuple[str, ...]: st.lists(identifiers, max_size=4).map(tuple),
     Mapping[str, int]: st.dictionaries(identifiers, st.integers(0, 1_000), max_size=3),

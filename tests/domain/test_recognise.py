@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chronofile.domain.formats import FORMATS, recognise
 from chronofile.domain.formats.heads import Head
+from chronofile.ingest.reading import sniff
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "transcripts"
 needs_samples = pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="../shared/data/transcripts is not here")
@@ -19,6 +23,16 @@ CLAUDE = json.dumps(
 )
 
 
+NAMES = (
+    "type", "role", "content", "text", "message", "messages", "mapping", "chat_messages", "payload", "ts", "id", "uuid",
+    "sessionId", "parts", "requests", "loglines", "children", "parent", "time", "parentID", "sender", "author",
+)  # fmt: skip
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
+
+
 def name_of(lines: list[str], path_name: str = "x.jsonl") -> str | None:
     found = recognise(Head.of("\n".join(lines), path_name, tuple(lines)))
     return found[0].name if found else None
@@ -26,9 +40,12 @@ def name_of(lines: list[str], path_name: str = "x.jsonl") -> str | None:
 
 def test_formats_are_known_by_their_names() -> None:
     assert {key: form.name for key, form in FORMATS.items()} == {
-        "claude-code": "claude-code",
-        "turns": "turns",
-    }
+        name: name
+        for name in (
+            "aider", "chat", "chatgpt", "claude-ai", "claude-code", "codex", "copilot-cli", "copilot-vscode", "cursor",
+            "gemini-cli", "messages", "opencode", "slack", "turns",
+        )
+    }  # fmt: skip
 
 
 def test_content_decides_and_not_the_name() -> None:
@@ -47,10 +64,12 @@ def test_damaged_lines_do_not_hide_a_format() -> None:
     [
         [],
         [""],
-        ['{"loglines": [' + CLAUDE + "]}"],
         ['{"id": 1, "text": "a row"}', '{"id": 2, "text": "another"}'],
-        ['{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x","cwd":"/w"}}'],
-        ['{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","parts":[{"text":"Hi"}]}}'],
+        ['{"name": "x", "version": "1", "dependencies": {}, "scripts": {}}'],
+        ['[{"id": 1, "title": "a row", "content": "text", "role": "admin"}]'],
+        ['{"nbformat": 4, "cells": [{"cell_type": "code", "source": ["x = 1"]}], "metadata": {}}'],
+        ['{"type": "FeatureCollection", "features": [{"type": "Feature", "id": "x"}]}'],
+        ['{"$schema": "x", "type": ["object", "null"], "properties": {"messages": {"type": "array"}}}'],
         [CLAUDE, *['{"level":"info","msg":"x"}'] * 9],
         ["[" * 100_000],
     ],
@@ -59,20 +78,35 @@ def test_other_files_are_no_transcripts(lines: list[str]) -> None:
     assert name_of(lines) is None
 
 
+FOLDERS = {
+    "claude_code": "claude-code", "edge_derived": "claude-code", "claude_ai": "claude-ai", "gemini_cli": "gemini-cli",
+    "copilot_cli": "copilot-cli", "copilot_vscode": "copilot-vscode",
+}  # fmt: skip
+EXEMPT = {
+    # A schema of an export, a pointer to one, a broken one, and records without session and ids.
+    "ccusage_transcript.jsonl", "only_newlines.jsonl", "ost_invalid.json", "poly_schema_v2.json.gz", "migration",
+}  # fmt: skip
+
+
 @needs_samples
-def test_of_all_samples_only_claude_codes_are_recognised() -> None:
-    wrong: list[str] = []
-    # One sample has neither session nor ids, and one damaged file holds nothing that is JSON.
-    exempt = {"ccusage_transcript.jsonl", "invalid_utf8_latin1.jsonl", "only_newlines.jsonl"}
-    for path in TRANSCRIPTS.rglob("*"):
-        if path.suffix in (".jsonl", ".json", ".md") and path.name not in exempt:
-            head = path.read_bytes().decode("utf-8", "replace").split("\n")[:50]
-            folder = path.relative_to(TRANSCRIPTS).parts[0]
-            expected = (
-                "claude-code"
-                if folder in ("claude_code", "edge_derived") and path.suffix == ".jsonl"
-                else None
-            )
-            if name_of(head, path.name) != expected:
-                wrong.append(str(path.relative_to(TRANSCRIPTS)))
-    assert wrong == []
+def test_every_sample_is_recognised_as_what_it_is() -> None:
+    wrong: dict[str, str | None] = {}
+    for path in sorted(TRANSCRIPTS.glob("*/**/*")):
+        folder = path.relative_to(TRANSCRIPTS).parts[0]
+        if path.is_file() and path.name not in EXEMPT and path.suffix in (".jsonl", ".json", ".md"):
+            found = recognise(sniff(path).head)
+            named = found[0].name if found else None
+            if named != FOLDERS.get(folder, folder) and folder != "other":
+                wrong[str(path.relative_to(TRANSCRIPTS))] = named
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("key", [*FORMATS])
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=6), _nested, max_leaves=20))
+@settings(max_examples=60)
+def test_no_beginning_makes_a_format_raise(key: str, value: object) -> None:
+    line = json.dumps(value)
+    for head in (Head.of(line, "x.json", (line,)), Head.of(f"[{line}]", "x.json"), Head.of(line[:-2], "x")):
+        FORMATS[key].recognise(head)
+        FORMATS[key].identify([line], "x.json")
+        FORMATS[key].fold(None, [line, "", "garbage"])

@@ -70,6 +70,15 @@ def test_other_bytes_are_the_next_revision() -> None:
     assert (event.revision, event.content, event.start, event.end) == (2, "c2", 0, 7)
 
 
+def test_the_same_bytes_at_another_commit_mean_nothing() -> None:
+    later = replace(WHOLE, commit="5e", branch="b1", dirty=False)
+
+    assert capture(source_of(CAPTURED), FILE, later, NOW) == []
+    (event,) = capture(source_of(CAPTURED), FILE, replace(later, original="c2", content="c2"), NOW)
+    assert isinstance(event, RevisionCaptured)
+    assert (event.commit, event.branch, event.dirty) == ("5e", "b1", False)
+
+
 def test_bytes_that_come_back_are_a_revision_again() -> None:
     other = replace(WHOLE, original="c2", content="c2")
     source = evolve(source_of(CAPTURED), capture(source_of(CAPTURED), FILE, other, NOW))

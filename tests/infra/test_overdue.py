@@ -10,6 +10,8 @@ import pytest
 
 from chronofile.infra.agents.overdue import FILES_MAX, Transcripts, overdue, transcripts
 from chronofile.ingest import known
+from chronofile.ingest.agents import Kept
+from chronofile.ingest.selections import Selection
 from tests.builders import add, claude_line, write
 from tests.world import World
 
@@ -38,7 +40,8 @@ def looked(world: World, **folders: list[Path]) -> dict[str, Transcripts]:
         with world.store.cursor() as cursor:
             return known.files(cursor, paths)
 
-    named = {name.replace("_", "-"): places for name, places in folders.items()}
+    taken = Selection(("**/*.jsonl",))
+    named = {name.replace("_", "-"): [Kept(path, taken) for path in paths] for name, paths in folders.items()}
     return transcripts(named, known_of, home=world.home, now=NOW)  # type: ignore[arg-type]
 
 

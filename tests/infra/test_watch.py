@@ -23,6 +23,7 @@ from chronofile.infra.migrate import store_key as key_of
 from chronofile.infra.watch.flush import Flush
 from chronofile.infra.watch.watcher import Watcher
 from chronofile.infra.wiring import memory_of
+from chronofile.ingest import agents
 from tests.builders import add, claude_line, commit, write
 from tests.infra.storms import Storm
 from tests.infra.watched import Kept, Watch, until, watching
@@ -167,7 +168,7 @@ def test_a_folder_that_an_agent_made_meanwhile_is_watched_from_the_next_scan_on(
         home=home,
         told=flushes.append,
         say=said.append,
-        more=lambda: (folder.parent / "projects").glob("*"),
+        more=lambda: map(agents.Kept, (folder.parent / "projects").glob("*")),
     )
     thread = threading.Thread(target=watcher.run)
     thread.start()

@@ -14,7 +14,7 @@ from chronofile.infra.contents import ContentStore
 from chronofile.infra.event_store import EventStore
 from tests.builders import claude_line, write
 from tests.infra.command_line import CommandLine
-from tests.infra.watched import Kept, until
+from tests.infra.watched import Kept, until, watching
 
 
 @pytest.fixture
@@ -59,6 +59,74 @@ def test_names_and_paths_say_what_is_taken_in(line: CommandLine) -> None:
     both = line.run("ingest", "--agents", "claude-code,aider", "notes", "--dry-run", "--json")
     assert both.json["revisions"] == 3
     assert line.run("ingest", "--agents", "notes", "--dry-run", "--json").json["revisions"] == 3
+
+
+EVERY_AGENTS = {
+    "claude-code": (".claude/projects/p/s-1.jsonl", claude_line("Claude said words.", session="s-1")),
+    "codex": (".codex/sessions/2026/05/08/rollout-1.jsonl", '{"type": "unknown-to-all", "n": 1}'),
+    "gemini-cli": (".gemini/tmp/4f1c/chats/session-1.json", '{"of": "gemini"}'),
+    "cursor": (".cursor/projects/p/agent-transcripts/1/1.jsonl", '{"of": "cursor"}'),
+    "copilot-vscode": (".config/Code/User/workspaceStorage/9/chatSessions/1.json", '{"of": "code"}'),
+}
+
+
+def test_of_every_agent_conversations_alone_are_captured_once(line: CommandLine) -> None:
+    for path, text in EVERY_AGENTS.values():
+        line.write(path, f"{text}\n")
+    for path in (".claude/.credentials.json", ".claude/projects/p/memory/MEMORY.md", ".codex/auth.json"):
+        line.write(path, "A decoy.\n")
+    for path in (".gemini/tmp/4f1c/logs.json", ".config/Code/User/settings.json", ".cursor/mcp.json"):
+        line.write(path, "A decoy.\n")
+
+    planned = line.run("ingest", "--agents", "--dry-run", "--json").json
+    assert {name: found["files"] for name, found in planned["agents"].items()} == dict.fromkeys(
+        EVERY_AGENTS, 1
+    )
+    first = line.run("ingest", "--agents", "--wait", "none", "--json").json
+    again = line.run("ingest", "--agents", "--wait", "none", "--json").json
+    listed = line.run("sources", "--json").json
+
+    assert (planned["revisions"], first["revisions"], first["omitted"]) == (5, 5, {"beside-conversations": 3})
+    assert (again["revisions"], again["unchanged"], again["batch"]) == (0, 5, None)
+    assert {name for entry in listed for name in entry["files"]} == {
+        str(line.directory / path) for path, _ in EVERY_AGENTS.values()
+    }
+
+
+def test_a_dry_run_says_what_there_is_of_each_agent(line: CommandLine) -> None:
+    sessions(line, 2)
+
+    shown = line.run("ingest", "--agents", "--dry-run").out.splitlines()
+    assert shown[0].startswith("claude-code: 2 files with conversations, ")
+    assert shown[1] == f"  {line.directory / '.claude/projects'}"
+
+
+def test_an_agents_folder_that_is_given_by_its_path_is_taken_whole(line: CommandLine) -> None:
+    sessions(line)
+    line.write(".claude/projects/p/memory/MEMORY.md", "What it keeps in mind.\n")
+
+    assert line.run("ingest", "--agents", "--dry-run", "--json").json["revisions"] == 1
+    both = line.run("ingest", "--agents", "all", ".claude/projects", "--dry-run", "--json")
+    assert both.json["revisions"] == 2
+
+
+def test_a_watch_comes_to_sparse_folders_within_seconds_and_to_no_decoy(
+    line: CommandLine, tmp_path: Path, conninfo: str
+) -> None:
+    user = line.home.parent
+    chats = user / ".config/Code/User/workspaceStorage/9/chatSessions"
+    write(chats / "1.json", '{"of": "code"}')
+    write(user / ".claude/projects/p/s-1.jsonl", claude_line("Words.", session="s-1"))
+    with watching(home=line.home, conninfo=conninfo, agents=None) as watch:
+        watch.begun()
+        until(lambda: watch.count("revisions") == 2)
+        write(chats / "settings.txt", "A decoy.")
+        write(user / ".claude/projects/p/notes.md", "A decoy.")
+        write(chats.parent.parent / "8/chatSessions/2.json", '{"of": "code too"}')
+        took_s = until(lambda: watch.count("revisions") == 3, 15)
+
+    assert took_s < 10
+    assert {flush["reason"] for flush in watch.flushes} == {"start", "clock"}
 
 
 def test_an_unknown_agent_is_wrong_usage_and_none_at_all_is_said(line: CommandLine) -> None:

@@ -300,3 +300,17 @@ def test_what_the_library_complains_of_means_that_changes_may_be_lost(folder: Pa
 
         assert watch.changes.take() == Taken(everything=True)
         assert watch.woken
+
+
+def test_a_sparse_root_is_looked_through_and_not_watched(folder: Path) -> None:
+    with eyes(folder) as watch:
+        storage = folder.parent / "storage"
+        (storage / "99ff" / "cache").mkdir(parents=True)
+        watch.roots.add([storage], sparse=True)
+
+        assert watch.look().changed == (folder, storage)
+        assert watch.look() == News()
+        assert (watch.roots.unwatched, watch.roots.is_told_everything) == ([storage], True)
+        (storage / "99ff" / "cache" / "a.md").write_text("a")
+        (folder / "b.md").write_text("b")
+        assert {Path(path).name for path in watch.seen()} == {"b.md"}

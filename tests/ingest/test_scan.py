@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chronofile.domain.rejection import OMISSION_SENTENCES, REJECTION_SENTENCES, Omitted, Rejected
-from chronofile.ingest import scan as scan_module
+from chronofile.ingest import walked
 from chronofile.ingest.scan import Found, Scanned, scan
 
 NO_HOME = Path("/nowhere/chronofile")
@@ -196,7 +196,7 @@ def test_rules_hold_for_transcripts_in_dot_folders_too(tree: Path) -> None:
 def test_a_dot_folder_with_too_many_entries_is_given_up_and_reported(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_module._Allowance.__init__, "__defaults__", (5,))
+    monkeypatch.setattr(walked.Allowance.__init__, "__defaults__", (5,))
     write(tree, {f".big/{number}/a.jsonl": "" for number in range(4)})
     write(tree, {".small/a.jsonl": ""})
 
@@ -439,3 +439,116 @@ def test_the_files_are_those_that_git_would_add(paths: list[str], ignore_files: 
 
 def _is_below_a_file(tree: Path, name: str) -> bool:
     return any((tree / above).is_file() for above in Path(name).parents)
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of the user whose settings of git count."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    return tmp_path / "user"
+
+
+def test_a_deeper_rule_takes_in_again_what_one_further_up_ignores(tree: Path) -> None:
+    write(
+        tree, {".gitignore": "*.log\n/a/b/\n", "a/.gitignore": "!b/\n", "a/b/.gitignore": "!x.log\n*.tmp\n"}
+    )
+    write(tree, {"a/b/x.log": "", "a/b/y.log": "", "a/b/z.tmp": "", "a/c.log": "", ".git/HEAD": ""})
+
+    assert found(look(tree), tree) == ["a/b/x.log"]
+    assert found(look(tree / "a/b"), tree) == ["a/b/x.log"]
+
+
+def test_a_rule_of_a_submodule_holds_in_it_alone_and_none_of_the_repository_around_does(tree: Path) -> None:
+    write(tree, {".git/HEAD": "", ".gitignore": "*.note\n", "a.note": "", "a.log": "", "a.txt": ""})
+    write(tree, {"lib/.git": "gitdir: ../.git/modules/lib\n", ".git/modules/lib/info/exclude": "*.tmp\n"})
+    write(
+        tree,
+        {"lib/.gitignore": "*.log\n", "lib/b.log": "", "lib/b.note": "", "lib/b.tmp": "", "lib/b.txt": ""},
+    )
+
+    assert found(look(tree), tree) == ["a.log", "a.txt", "lib/b.note", "lib/b.txt"]
+    assert found(look(tree / "lib"), tree) == ["lib/b.note", "lib/b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rules"),
+    [
+        ({}, ".config/git/ignore"),
+        (
+            {".gitconfig": '[core]\n\teditor = vi\n\texcludesFile = "~/my rules"\n[user]\n\tname = Ann\n'},
+            "my rules",
+        ),
+        ({".config/git/config": "[CORE]\n  excludesfile=~/mine\n"}, "mine"),
+        (
+            {
+                ".config/git/config": "[core]\nexcludesfile = ~/no\n",
+                ".gitconfig": "[core]\nexcludesfile = ~/yes\n",
+            },
+            "yes",
+        ),
+        ({".gitconfig": "[other]\nexcludesfile = ~/no\n"}, ".config/git/ignore"),
+    ],
+)
+def test_what_a_user_has_git_ignore_everywhere_is_ignored_in_repositories(
+    tree: Path, user: Path, settings: dict[str, str], rules: str
+) -> None:
+    write(user, {**settings, rules: "*.swap\n*.keep\n"})
+    write(
+        tree,
+        {
+            "in/.git/HEAD": "",
+            "in/.gitignore": "!a.keep\n",
+            "in/a.swap": "",
+            "in/a.keep": "",
+            "out/a.swap": "",
+        },
+    )
+
+    assert found(look(tree), tree) == ["in/a.keep", "out/a.swap"]
+
+
+def test_a_users_rules_that_are_missing_or_cannot_be_read_stop_nothing(tree: Path, user: Path) -> None:
+    write(tree, {".git/HEAD": "", "a.txt": ""})
+    write(user, {".gitconfig": "[core]\nexcludesfile = ~/nowhere\n"})
+    assert look(tree) == [
+        Omitted(tree / ".git", "tool-folder"),
+        Found(tree / "a.txt", named=False, root=tree),
+    ]
+
+    (user / "nowhere").mkdir()
+    assert rejected(look(tree)) == []
+    assert found(look(tree), tree) == ["a.txt"]
+
+
+def test_git_ignores_the_same(tree: Path, user: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    write(user, {".gitconfig": "[core]\nexcludesfile = ~/mine\n", "mine": "*.swap\n/top\n"})
+    write(tree, {".gitignore": "*.log\n!keep.log\nbuild/\n/a/b/\n", "a/.gitignore": "!b/\n*.txt\n!c.txt\n"})
+    names = ["x.log", "keep.log", "a/x.log", "a/keep.log", "build/y.md", "a/b/z.md", "a/d.txt", "a/c.txt"]
+    write(tree, dict.fromkeys([*names, "s.swap", "a/s.swap", "top/x.md", "a/top/x.md"], ""))
+    git = ["git", "-C", str(tree)]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    (tree / ".git/info").mkdir(exist_ok=True)
+    (tree / ".git/info/exclude").write_text("a/keep.log\n", encoding="utf-8")
+    listed = subprocess.run(
+        [*git, "ls-files", "--others", "--exclude-standard"], check=True, capture_output=True, text=True
+    )
+
+    assert sorted(found(look(tree), tree)) == sorted(
+        name for name in listed.stdout.split("\n") if name and not Path(name).name.startswith(".")
+    )
+
+
+def test_a_file_of_a_submodule_tells_which_repository_is_around_it(tree: Path) -> None:
+    write(tree, {".git/HEAD": "", "a.txt": "", "lib/.git": "gitdir: ../.git/modules/lib\n", "lib/b.txt": ""})
+    write(tree, {"lib/deep/.git": "gitdir: x\n", "lib/deep/c.txt": ""})
+
+    def around(*paths: Path) -> dict[str, Path | None]:
+        return {item.path.name: item.around for item in look(*paths) if isinstance(item, Found)}
+
+    assert around(tree) == {"a.txt": None, "b.txt": tree, "c.txt": tree}
+    assert around(tree / "lib") == {"b.txt": None, "c.txt": tree / "lib"}
+    assert around(tree.parent) == {"a.txt": None, "b.txt": tree, "c.txt": tree}
