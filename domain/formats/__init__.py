@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from chronofile.domain.formats import (
     aider,
-    chat_text,
+    chat,
     chatgpt,
     claude_ai,
     claude_code,
@@ -34,7 +34,7 @@ PARTED: Mapping[str, PartedFormat] = MappingProxyType({aider.name: aider, neutra
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        chat_text.name: chat_text,
+        chat.name: chat,
         chatgpt.name: chatgpt,
         claude_ai.name: claude_ai,
         claude_code.name: claude_code,

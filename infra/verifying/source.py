@@ -39,9 +39,7 @@ class VerifiedSource:
         events = [recorded.event for recorded in self.history.events]
         source = domain.source_of(events, run.reversals.reverted(run.position))
         places = anew.places(self.history, run.reversals, run.position, self._name)
-        fresh = Anew(
-            self.id, source.kind, storable(source.session), run.parts.store_key, run.parts.extractor
-        )
+        fresh = Anew(self.id, source.kind, storable(source.session), run.parts.store_key, run.parts.extractor)
         contents = self._read(fresh, places)
         self._compare_file(source)
         without_undo = anew.places(self.history, Reversals(), run.position, self._name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chronofile.domain.formats.cursor_rows import headers
+from chronofile.domain.formats.cursor.rows import headers
 from chronofile.domain.rejection import NotRead
 from chronofile.ingest.archives.databases import VALUE_BYTES_MAX, Damaged, Database
 from chronofile.ingest.archives.rows import Lines, as_bytes, as_text, line, loaded, objects

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chronofile.domain.formats import claude_code
-from chronofile.domain.formats.chains import LINKS_MAX
-from chronofile.domain.formats.claude_queue import WAITING_MAX
+from chronofile.domain.formats.claude_code.chains import LINKS_MAX
+from chronofile.domain.formats.claude_code.queue import WAITING_MAX
 from chronofile.domain.formats.draft import MARKS_MAX, OPEN_MAX
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import read_record

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chronofile.domain.formats import codex
-from chronofile.domain.formats.codex_draft import LIVE_MAX
-from chronofile.domain.formats.codex_twins import WINDOW_MAX
+from chronofile.domain.formats.codex.draft import LIVE_MAX
+from chronofile.domain.formats.codex.twins import WINDOW_MAX
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import read_record
 from chronofile.domain.turns import Folded, State, Turn
