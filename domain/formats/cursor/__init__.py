@@ -73,7 +73,7 @@ def _is_own(record: Record, is_there: bool) -> bool:
     if record.get("type") == "turn_ended":
         return "status" in record
     if (
-        record.get("role") not in ROLES
+        text_field(record, "role") not in ROLES
         or {"type", "id", "uuid", "sessionId", "session", "parts"} & record.keys()
     ):
         return is_there and record.get("type") == "error"
