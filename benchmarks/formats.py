@@ -23,6 +23,7 @@ from typing import Any
 
 SEED = 20260508
 PHRASE_WORDS = 6
+_MARKS = re.compile(r"^[#>*_ ]+", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -126,7 +127,8 @@ def _of_bytes(content: bytes) -> Iterator[str]:
             for value in values:
                 yield from _in(value)
         else:
-            yield text
+            # Marks of Markdown say who speaks in a chat, and are not said.
+            yield _MARKS.sub("", text)
 
 
 def _json(line: str) -> Any:

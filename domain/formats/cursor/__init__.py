@@ -11,7 +11,7 @@ from chronofile.domain.formats.cursor.messages import ROLES, message_turn
 from chronofile.domain.formats.cursor.rows import Rows, begins_with_row, table_of
 from chronofile.domain.formats.draft import Draft
 from chronofile.domain.formats.heads import Head
-from chronofile.domain.formats.records import Record, confidence, read_line, read_records
+from chronofile.domain.formats.records import Record, confidence, read_line, read_records, text_field
 from chronofile.domain.turns import Folded, Identity, Likeness, State
 
 name = "cursor"
