@@ -2,8 +2,8 @@
 
 FOLDER has a folder for each tool, with its files below. Each is ingested with `chronofile ingest` into a home of its
 own; the table has what came of it: files, conversations, turns, records of unknown types, unreadable ones, and failures
-(rejections). Then phrases of six words are drawn from the strings of the files themselves, whatever they are, and
-searched for: the table has the share that is in one of the first ten passages, word for word.
+(rejections). Then phrases of six words, without markup, are drawn from the strings of the files themselves, whatever
+these are, and searched for: the table has how many are in one of the first ten passages, word for word.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ PHRASE_WORDS = 6
 _MARKS = re.compile(r"^[#>*_ ]+", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE = re.compile(r"[\w\s'’\"“”(),.;:!?/%&$€+-]+")
 
 
 def main() -> None:
@@ -88,7 +89,7 @@ def phrases_of(text: str) -> Iterator[str]:
         words = line.split()
         for at in range(0, len(words) - PHRASE_WORDS + 1, 40):
             phrase = " ".join(words[at : at + PHRASE_WORDS])
-            if len(_WORDS.findall(phrase)) >= PHRASE_WORDS - 1 and len(phrase) < 200:
+            if _SENTENCE.fullmatch(phrase) and len(_WORDS.findall(phrase)) >= PHRASE_WORDS - 1:
                 yield phrase
 
 

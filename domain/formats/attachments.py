@@ -28,8 +28,10 @@ def size(count: object) -> str | None:
     return f"{int(count)} bytes"
 
 
-def base64_size(written: str) -> str:
-    """Return as a fact how many bytes a text in base64 stands for."""
+def base64_size(written: object) -> str | None:
+    """Return as a fact how many bytes a text in base64 stands for, None where it is no text."""
+    if not isinstance(written, str):
+        return None
     # Three bytes are written as four characters, the last ones filled up with "=".
     return f"{len(written) * 3 // 4 - written[-2:].count('=')} bytes"
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from chronofile.domain.formats.attachments import attached, base64_size
+from chronofile.domain.formats.calls import call_text
 from chronofile.domain.formats.injected import split_injected
 from chronofile.domain.formats.records import Record, compact_json, text_field
 from chronofile.domain.turns import Part
@@ -68,29 +70,7 @@ def _thinking(block: Record) -> Part:
 
 
 def _call(block: Record) -> Part:
-    name = text_field(block, "name") or "tool"
-    given = block.get("input")
-    fields = given.items() if isinstance(given, dict) else [("input", given)] if given else []
-    return Part(
-        "tool_call",
-        "\n".join([name, *(line for field, value in fields for line in call_lines(field, value))]),
-    )
-
-
-def call_lines(field: str, value: object) -> Iterator[str]:
-    """Yield an argument of a call as lines: its name and its text, or what it is as JSON.
-
-    Where JSON would write texts with escapes, each text within stands verbatim after its own path.
-    """
-    if isinstance(value, str):
-        yield f"{field}: {value}"
-        return
-    written = compact_json(value)
-    if "\\" not in written or not isinstance(value, dict | list):
-        yield f"{field}: {written}"
-        return
-    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from call_lines(f"{field}.{name}", inner)
+    return Part("tool_call", call_text(text_field(block, "name"), block.get("input")))
 
 
 def _attached(block: Record) -> Part:
@@ -101,11 +81,8 @@ def _attached(block: Record) -> Part:
     if fields.get("type") == "text" and isinstance(content, str):
         return Part("text", content)
     facts = [text_field(block, "title"), text_field(fields, "media_type"), text_field(fields, "url")]
-    if isinstance(content, str):
-        # Base64 writes three bytes as four characters, the last ones filled up with "=".
-        facts.append(f"{len(content) * 3 // 4 - content[-2:].count('=')} bytes")
-    named = ", ".join(fact for fact in facts if fact)
-    return Part("text", f"[{block.get('type')} {named}]" if named else f"[{block.get('type')}]")
+    size = base64_size(content) if isinstance(content, str) else None
+    return Part("text", attached(str(block.get("type")), *facts, size))
 
 
 _READERS: dict[str, Callable[[Record], Part]] = {

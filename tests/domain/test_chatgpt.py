@@ -197,7 +197,7 @@ class TestTurns:
 
         assert parts(code, role="assistant", recipient="python") == [("tool_call", "python\nprint('\\n')")]
         assert parts('{"q":"frost"}', role="assistant", recipient="web.run") == [
-            ("tool_call", 'web.run\n{"q":"frost"}')
+            ("tool_call", "web.run\nq: frost")
         ]
         assert parts("plain", role="assistant", recipient="all") == [("text", "plain")]
 

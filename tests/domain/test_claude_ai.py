@@ -176,7 +176,7 @@ class TestBlocks:
             ({"type": "voice_note", "title": "T", "text": "V"}, [("text", "T"), ("text", "V")]),
             ({"type": "tool_use", "name": "search", "input": {"q": "a\nb", "n": 2}}, [("tool_call", "search\nq: a\nb\nn: 2")]),
             ({"type": "tool_use", "name": "x", "input": None}, [("tool_call", "x")]),
-            ({"type": "tool_use", "input": {"a": [{"b": "c"}]}}, [("tool_call", "tool\na.0.b: c")]),
+            ({"type": "tool_use", "input": {"a": [{"b": "c"}]}}, [("tool_call", 'tool\na: [{"b":"c"}]')]),
             ({"type": "tool_result", "content": "plain"}, [("tool_result", "plain")]),
             ({"type": "tool_result", "content": [{"type": "text", "text": "R"}], "display_content": {"text": "R"}}, [("tool_result", "R")]),
             (

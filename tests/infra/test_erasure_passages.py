@@ -156,7 +156,7 @@ def test_a_passage_that_is_put_together_from_several_strings_goes_with_its_piece
     )
     memory.ingest([tmp_path], wait="all")
     joined = passage_of(memory, "\n".join(pieces), "owl gull pond")
-    shown = passage_of(memory, f'Note\nlist: [{{"what":{json.dumps(pieces[0])}}},7]', "owl note list what")
+    shown = passage_of(memory, f"Note\nlist.0.what: {pieces[0]}\nlist.1: 7", "owl note list what")
 
     memory.erase(passages=[joined, shown])
 

@@ -9,12 +9,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from chronofile.domain.formats.calls import strings
 from chronofile.domain.formats.captures import is_seen, seen_turns, told_in
 from chronofile.domain.formats.chatgpt.messages import turn_of
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.moments import moment
 from chronofile.domain.formats.records import Record, confidence, read_records, text_field
-from chronofile.domain.formats.tool_calls import strings
 from chronofile.domain.formats.trees import Node, Tree
 from chronofile.domain.formats.whole import Conversation
 from chronofile.domain.identity import digest

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from chronofile.domain.formats.attachments import attached, size, without_base64
+from chronofile.domain.formats.calls import strings
 from chronofile.domain.formats.records import Record, text_field
-from chronofile.domain.formats.tool_calls import strings
 from chronofile.domain.turns import Part, PartType
 
 _WORDS = (

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from chronofile.domain.formats.attachments import attached, size
+from chronofile.domain.formats.calls import call_text
 from chronofile.domain.formats.chatgpt.contents import content_parts, pointers
 from chronofile.domain.formats.moments import moment
 from chronofile.domain.formats.records import Record, text_field
-from chronofile.domain.formats.tool_calls import asked
 from chronofile.domain.turns import Part, PartType, Role, Turn
 
 _ROLES: Mapping[str, Role] = {
@@ -65,11 +65,11 @@ def _content(message: Record, role: Role, unknown: Counter[str]) -> Iterator[Par
     if role != "assistant" or recipient in _NO_TOOL:
         yield from content_parts(content, _WORDS[role], unknown)
         return
-    tool: str | None = recipient
+    tool = recipient
     for part in content_parts(content, "tool_call", unknown):
         if part.type == "tool_call":
-            yield replace(part, text=asked(tool, part.text))
-            tool = None
+            yield replace(part, text=call_text(tool, part.text))
+            tool = ""
         else:
             yield part
 

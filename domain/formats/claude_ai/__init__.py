@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from chronofile.domain.formats.attachments import attached
+from chronofile.domain.formats.calls import strings
 from chronofile.domain.formats.captures import is_seen, seen_turns, told_in
 from chronofile.domain.formats.claude_ai.blocks import attached_parts, block_parts, records
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.moments import moment
 from chronofile.domain.formats.records import Record, confidence, read_records, text_field
-from chronofile.domain.formats.tool_calls import strings
 from chronofile.domain.formats.trees import Node, Tree
 from chronofile.domain.formats.whole import Conversation
 from chronofile.domain.identity import digest

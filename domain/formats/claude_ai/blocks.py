@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from chronofile.domain.formats.attachments import attached, base64_size, size, without_base64
+from chronofile.domain.formats.calls import call_text, strings
 from chronofile.domain.formats.records import Record, text_field
-from chronofile.domain.formats.tool_calls import asked, strings
 from chronofile.domain.turns import Part, PartType
 
 # These hold no words: a thought that is encrypted, a budget, a mark of the site.
@@ -102,7 +102,7 @@ def _thinking(block: Record, kind: PartType, unknown: Counter[str]) -> Iterator[
 
 
 def _use(block: Record, kind: PartType, unknown: Counter[str]) -> Iterator[Part]:
-    yield Part("tool_call", asked(text_field(block, "name") or "tool", block.get("input")))
+    yield Part("tool_call", call_text(text_field(block, "name"), block.get("input")))
 
 
 def _result(block: Record, kind: PartType, unknown: Counter[str]) -> Iterator[Part]:
@@ -147,7 +147,7 @@ def _call(block: Record, kind: PartType, unknown: Counter[str]) -> Iterator[Part
     if not isinstance(call, dict):
         unknown["block tool_call"] += 1
         return
-    yield Part("tool_call", asked(text_field(call, "name") or "tool", call.get("input")))
+    yield Part("tool_call", call_text(text_field(call, "name"), call.get("input")))
     yield from _parts(call.get("output"), "tool_result", unknown)
 
 

@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from chronofile.domain.formats.blocks import RESULT_SEPARATOR, call_lines
+from chronofile.domain.formats.blocks import RESULT_SEPARATOR
+from chronofile.domain.formats.calls import call_lines
 from chronofile.domain.formats.codex.injected import is_image_tag
 from chronofile.domain.formats.records import compact_json, text_field
 from chronofile.domain.turns import Part, PartType

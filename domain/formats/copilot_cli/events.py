@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chronofile.domain.formats.calls import attachment_fact, call_text, value_text
+from chronofile.domain.formats.attachments import attached, base64_size
+from chronofile.domain.formats.calls import call_text, value_text
 from chronofile.domain.formats.records import Record, text_field, time_field
 from chronofile.domain.identity import digest
 from chronofile.domain.turns import Part, PartType, Role, Turn
@@ -153,23 +154,23 @@ def user(event: Event, known: Known) -> list[Turn]:
     before, found, after = sent.partition(typed) if typed else ("", "", sent)
     around = [sent] if sent and not found and typed else [before, after]
     notices = [Part("notice", piece) for piece in around if piece.strip()]
-    attached = list(_attachments(event.told.get("attachments")))
+    beside = list(_attachments(event.told.get("attachments")))
     if source.startswith("agent-") or (event.agent and source == "user"):
-        return event.turns("user", Part("text", typed), *attached, *notices, speaker="agent")
+        return event.turns("user", Part("text", typed), *beside, *notices, speaker="agent")
     if event.told.get("isAutopilotContinuation") is True or source != "user":
-        return event.turns("system", Part("notice", typed), *attached, *notices)
-    role: Role = "user" if typed or attached else "system"
-    return event.turns(role, Part("text", typed), *attached, *notices)
+        return event.turns("system", Part("notice", typed), *beside, *notices)
+    role: Role = "user" if typed or beside else "system"
+    return event.turns(role, Part("text", typed), *beside, *notices)
 
 
-def _attachments(attached: object) -> Iterator[Part]:
-    for one in attached if isinstance(attached, list) else []:
+def _attachments(listed: object) -> Iterator[Part]:
+    for one in listed if isinstance(listed, list) else []:
         if not isinstance(one, dict):
             continue
         names = ("path", "filePath", "displayName", "title", "mimeType", "url")
         facts = dict.fromkeys(fact for name in names if (fact := text_field(one, name)))
         kind = text_field(one, "type") or "attachment"
-        yield Part("text", attachment_fact(kind, *facts, base64=one.get("data")))
+        yield Part("text", attached(kind, *facts, base64_size(one.get("data"))))
         if text := text_field(one, "text"):
             yield Part("text", text)
 
@@ -242,7 +243,7 @@ def _blocks(blocks: object) -> Iterator[str]:
         text = text_field(block, "text") or (text_field(inner, "text") if isinstance(inner, dict) else None)
         facts = (block.get("uri"), block.get("name"), block.get("mimeType"))
         kind = text_field(block, "type") or "block"
-        yield text or attachment_fact(kind, *facts, base64=block.get("data"))
+        yield text or attached(kind, *facts, base64_size(block.get("data")))
 
 
 def imported(event: Event, known: Known) -> list[Turn]:

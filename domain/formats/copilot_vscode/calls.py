@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chronofile.domain.formats.calls import attachment_fact, call_text, value_text
+from chronofile.domain.formats.attachments import attached, base64_size
+from chronofile.domain.formats.calls import call_text, value_text
 from chronofile.domain.formats.records import Record, text_field
 from chronofile.domain.turns import Part
 
@@ -131,7 +132,7 @@ def _gotten(piece: Record, told: Record) -> Iterator[str]:
     for one in found if isinstance(found, list) else [found]:
         if isinstance(one, dict) and (one.get("base64Data") or one.get("isText") is False):
             coded = one.get("base64Data", one.get("value"))
-            yield attachment_fact("output", text_field(one, "mimeType"), base64=coded)
+            yield attached("output", text_field(one, "mimeType"), base64_size(coded))
         elif isinstance(one, dict):
             yield value_text(one.get("value"))
         elif isinstance(one, str):

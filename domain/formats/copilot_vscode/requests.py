@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chronofile.domain.formats.calls import attachment_fact
+from chronofile.domain.formats.attachments import attached
 from chronofile.domain.formats.copilot_vscode.calls import Calls
 from chronofile.domain.formats.copilot_vscode.parts import markdown, path_of, response_parts
 from chronofile.domain.formats.records import Record, epoch_time, text_field
@@ -65,16 +65,16 @@ def question(request: Record) -> str:
 def _asked(request: Record) -> Iterator[Part]:
     yield Part("text", question(request))
     variables = request.get("variableData")
-    attached = variables.get("variables") if isinstance(variables, dict) else None
-    for one in _records(attached):
+    listed = variables.get("variables") if isinstance(variables, dict) else None
+    for one in _records(listed):
         if one.get("automaticallyAdded") is True:
             continue
         kind = text_field(one, "kind") or "attachment"
         value = one.get("value")
         if kind == "image" or isinstance(value, bytes | list):
-            yield Part("text", attachment_fact("image", text_field(one, "name"), text_field(one, "mimeType")))
+            yield Part("text", attached("image", text_field(one, "name"), text_field(one, "mimeType")))
             continue
-        yield Part("text", attachment_fact(kind, path_of(value) or text_field(one, "name")))
+        yield Part("text", attached(kind, path_of(value) or text_field(one, "name")))
         # What was pasted, or picked as a text, is a person's too.
         if text := text_field(one, "code") or (
             text_field(one, "value") if kind in ("string", "generic") else None

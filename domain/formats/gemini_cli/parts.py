@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chronofile.domain.formats.calls import attachment_fact, call_text, value_text
+from chronofile.domain.formats.attachments import attached, base64_size
+from chronofile.domain.formats.calls import call_text, value_text
 from chronofile.domain.formats.records import Record, epoch_time, text_field, time_field
 from chronofile.domain.identity import digest
 from chronofile.domain.turns import Part, Role, Turn
@@ -145,7 +146,7 @@ def _blob(fields: Record) -> Part:
     mime = fields.get("mimeType") or fields.get("mime_type")
     kind = mime.split("/")[0] if isinstance(mime, str) else "file"
     names = (fields.get("displayName"), mime if mime != kind else None, fields.get("fileUri"))
-    return Part("text", attachment_fact(kind, *names, base64=fields.get("data")))
+    return Part("text", attached(kind, *names, base64_size(fields.get("data"))))
 
 
 def _code(fields: Record) -> Part:
