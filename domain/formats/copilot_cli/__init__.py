@@ -200,5 +200,7 @@ def _is_own(record: Record) -> bool:
     kind = record.get("type")
     if not isinstance(kind, str) or not isinstance(record.get("data"), dict):
         return False
+    if kind in _READERS or kind in _SILENT:
+        return "timestamp" in record or "id" in record
     is_linked = "parentId" in record and "timestamp" in record and "id" in record
-    return is_linked and (kind in _READERS or kind in _SILENT or kind.partition(".")[0] in _FAMILIES)
+    return is_linked and kind.partition(".")[0] in _FAMILIES
