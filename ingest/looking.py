@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
 
 from chronofile.domain.decoding import decode
 from chronofile.domain.documents import WRITTEN
-from chronofile.domain.formats import FORMATS, PARTED, aider, recognise
+from chronofile.domain.formats import FORMATS, PARTED, recognise
 from chronofile.domain.identity import digest, storable
 from chronofile.domain.ports import Extractor
 from chronofile.domain.rejection import NotRead, Rejected
-from chronofile.domain.scopes import is_scope_name
 from chronofile.domain.times import iso
-from chronofile.domain.turns import Layout, PartedFormat
-from chronofile.domain.wording import counted
+from chronofile.domain.turns import Layout
 from chronofile.ingest import archives, documents
 from chronofile.ingest.archives import companions
 from chronofile.ingest.encodings import text_encoding
+from chronofile.ingest.parted import parted
 from chronofile.ingest.parts import parts
 from chronofile.ingest.reading import (
     PLAIN_BYTES_MAX,
     RANGE_BYTES,
     Fingerprint,
-    OpenFile,
     Sniffed,
     opened,
     read,
@@ -34,9 +31,6 @@ from chronofile.ingest.reading import (
 )
 from chronofile.ingest.scan import Found
 from chronofile.ingest.sighting import TEXT, TRANSCRIPT, Bytes, FileBytes, HeldBytes, Looked, Sighting, uri_of
-
-_IN_PROJECTS = frozenset({aider.name})
-"""Formats whose files lie in the folder that the sessions are about."""
 
 
 def looks(
@@ -58,8 +52,9 @@ def looks(
         return
     looked: Looked | None = None
     if form is not None and layout == "parted":
-        looked = _parted_file(found, PARTED[form])
-    elif form is not None and layout == "text":
+        yield from parted(found, PARTED[form])
+        return
+    if form is not None and layout == "text":
         looked = _text(found, form)
     elif form is not None:
         looked = _transcript(found, form, sniffed.head.lines)
@@ -200,81 +195,6 @@ def _transcript(found: Found, format_name: str, head: tuple[str, ...]) -> Looked
         event_time=None,
     )
     return Looked(found, fingerprint, (sighting,), waiting_bytes=fingerprint.size - end)
-
-
-def _parted_file(found: Found, form: PartedFormat) -> Looked:
-    """Part a file into its sessions, whose bytes are all held, and one of them twice, until they are appended.
-
-    Of the file itself only a range is held at a time.
-    """
-    with opened(found.path) as file:
-        fingerprint, end = file.fingerprint, file.complete_end()
-        parted = _parted(file, end, form)
-    sightings = []
-    for scope, session in list(parted.sessions):
-        content = HeldBytes(bytes(parted.sessions.pop((scope, session))))
-        sightings.append(_session(found, form.name, scope, session, content))
-    left_out: list[Rejected] = []
-    if parted.unreadable:
-        left_out.append(Rejected(found.path, "not-turns", counted(parted.unreadable, "line")))
-    if parted.misnamed:
-        left_out.append(Rejected(found.path, "scope-name", counted(parted.misnamed, "line")))
-    return Looked(
-        found,
-        fingerprint,
-        tuple(sightings),
-        left_out=tuple(left_out),
-        waiting_bytes=fingerprint.size - end,
-    )
-
-
-def _session(found: Found, format_name: str, scope: str | None, session: str, content: HeldBytes) -> Sighting:
-    return Sighting(
-        path=found.path,
-        root=found.root,
-        kind=TRANSCRIPT,
-        format=format_name,
-        encoding="utf-8-sig",
-        session=storable(session),
-        key=f"{format_name}:{session}",
-        uri=f"{uri_of(found.path)}#{quote(session, errors='surrogatepass')}",
-        cwd=str(found.path.parent) if format_name in _IN_PROJECTS else None,
-        scope=scope,
-        growing=True,
-        content=content,
-        event_time=None,
-    )
-
-
-@dataclass(slots=True)
-class _Parted:
-    """The lines of a file by (scope, session), and how many are no turns or name no possible scope."""
-
-    sessions: dict[tuple[str | None, str], bytearray] = field(default_factory=dict)
-    unreadable: int = 0
-    misnamed: int = 0
-
-
-def _parted(file: OpenFile, end: int, form: PartedFormat) -> _Parted:
-    parted = _Parted()
-    for whose, line in form.part(_lines(file, end)):
-        scope = None if whose is None else storable(whose[0])
-        if whose is None:
-            parted.unreadable += 1
-        elif scope is not None and not is_scope_name(scope):
-            parted.misnamed += 1
-        else:
-            content = parted.sessions.setdefault((scope, whose[1]), bytearray())
-            content += line.encode("utf-8", "surrogateescape")
-            content += b"\n"
-    return parted
-
-
-def _lines(file: OpenFile, end: int) -> Iterator[str]:
-    """Yield the complete lines of a file; each byte that is no UTF-8 comes back as it was."""
-    for span in file.ranges(0, end):
-        lines = file.range(*span).decode("utf-8", "surrogateescape")
-        yield from lines.removesuffix("\n").split("\n")
 
 
 def _is_beginning(shorter: Bytes, longer: Bytes) -> bool:
