@@ -61,5 +61,5 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev,documents]'
 	@touch $@ $(VENV)/.installed
