@@ -43,7 +43,7 @@ def documents() -> Sequence[tuple[str, str, bytes]]:
     sentences = [SENTENCE.format(number) for number in range(50_000)]
     pages = ["\n".join(sentences[start : start + 10]) for start in range(0, 50_000, 10)]
     body = "".join(map(paragraph, sentences[:20_000]))
-    rows = [[number, sentences[number], number * 1.5] for number in range(50_000)]
+    rows: list[list[str | float]] = [[n, sentences[n], n * 1.5] for n in range(50_000)]
     chapters = [(f"Chapter {n}", " ".join(sentences[n * 100 : n * 100 + 100])) for n in range(200)]
     page = "".join(f"<p>{sentence}</p>" for sentence in sentences[:20_000])
     return (
