@@ -40,6 +40,10 @@ class Source:
     removed: bool = False
     hidden: bool = False
     """Whether what was captured last, or what it continues, was undone."""
+    shown: RevisionCaptured | None = None
+    """The whole that is shown, where nothing continues it: also an earlier one, if later ones were undone."""
+    undone: frozenset[ContentKey] = frozenset()
+    """Keys of the own bytes of wholes that were undone and not captured again since."""
     rejections: frozenset[tuple[str, str]] = frozenset()
 
 
@@ -129,25 +133,45 @@ def original_of(event: RevisionCaptured) -> ContentKey:
 
 
 def capture(
-    source: Source, registration: Registration, seen: Seen, now: Occasion, *, again: bool = False
+    source: Source,
+    registration: Registration,
+    seen: Seen,
+    now: Occasion,
+    *,
+    again: bool = False,
+    goes_on: bool = False,
 ) -> list[Event]:
     """Decide what seeing these bytes means. Bytes that are captured already mean nothing.
 
     A whole (`start` 0) is compared with what the source holds; a range continues it and must start at
-    the source's end, which the caller has seen to. With `again` what was undone is captured once more.
+    the source's end, which the caller has seen to. With `again` what was undone is captured once more. A whole that
+    `goes_on` is the beginning of one.
     """
     events = _registered(source, registration, now)
-    if holds(source, seen.original, (seen.start, seen.end), again=again):
+    if holds(source, seen.original, (seen.start, seen.end), again=again, goes_on=goes_on):
         return [*events, *_moved(source, seen, now)]
     assert seen.start in (0, source.end)
     return [*events, *_moved(source, seen, now), _revision(source.revision + 1, seen, now)]
 
 
-def holds(source: Source, original: ContentKey, span: tuple[int, int], *, again: bool = False) -> bool:
-    """Tell whether a range's bytes are captured already."""
-    if source.removed or not source.revision or (again and source.hidden):
+def holds(
+    source: Source,
+    original: ContentKey,
+    span: tuple[int, int],
+    *,
+    again: bool = False,
+    goes_on: bool = False,
+) -> bool:
+    """Tell whether a range's bytes are captured already: as what is shown or, unless `again`, as what was undone."""
+    if source.removed or not source.revision:
         return False
-    return source.original == original if span[0] == 0 else span[0] == span[1] == source.end
+    is_taken_anew = again and source.hidden
+    if span[0]:
+        return not is_taken_anew and span[0] == span[1] == source.end
+    if goes_on:
+        return not is_taken_anew and source.original == original
+    is_shown = source.shown is not None and original_of(source.shown) == original
+    return is_shown or (not again and original in source.undone)
 
 
 def reject(
@@ -162,8 +186,11 @@ def reject(
 
 
 def remove(source: Source, now: Occasion) -> list[Event]:
-    """Decide what it means that the source's file is gone."""
-    if source.removed or not source.revision:
+    """Decide what it means that the source's file is gone, or is another source by now.
+
+    Of one that was never captured its rejection is over.
+    """
+    if source.removed or not (source.revision or source.rejections):
         return []
     return [SourceRemoved(now.batch, now.observed_at)]
 
@@ -209,25 +236,46 @@ def _evolved(source: Source, event: Event, reverted: Collection[str]) -> Source:
         case SourceRegistered():
             return replace(source, kind=event.kind, scope=event.scope, uri=event.uri, session=event.session)
         case RevisionCaptured():
-            return replace(
-                source,
-                revision=event.revision,
-                original=original_of(event) if event.start == 0 else None,
-                end=event.end,
-                probe=event.probe,
-                format=event.format,
-                event_time=event.event_time,
-                file=event.file,
-                removed=False,
-                hidden=event.batch in reverted or (source.hidden and event.start > 0),
-            )
+            return _revised(source, event, is_reverted=event.batch in reverted)
         case SourceMoved():
             return replace(source, uri=event.uri, file=event.file)
         case SourceRescoped():
             return replace(source, scope=event.scope)
         case SourceRemoved():
-            return source if event.batch in reverted else replace(source, removed=True, hidden=False)
+            return source if event.batch in reverted else _removed(source)
         case CaptureRejected():
-            return replace(source, rejections=source.rejections | {(event.reason, event.state)})
+            rejections = source.rejections | {(event.reason, event.state)}
+            return replace(source, rejections=rejections, removed=source.removed and source.revision > 0)
         case _:
             return source
+
+
+def _revised(source: Source, event: RevisionCaptured, *, is_reverted: bool) -> Source:
+    original = original_of(event)
+    hidden = is_reverted or (source.hidden and event.start > 0)
+    shown, undone = source.shown, source.undone
+    if event.start:
+        shown = shown if hidden else None
+    elif hidden:
+        undone |= {original}
+    else:
+        shown, undone = event, undone - {original}
+    return replace(
+        source,
+        revision=event.revision,
+        original=original if event.start == 0 else None,
+        end=event.end,
+        probe=event.probe,
+        format=event.format,
+        event_time=event.event_time,
+        file=event.file,
+        removed=False,
+        hidden=hidden,
+        shown=shown,
+        undone=undone,
+    )
+
+
+def _removed(source: Source) -> Source:
+    """What was rejected may be so again, and be told again."""
+    return replace(source, removed=True, hidden=False, shown=None, rejections=frozenset())

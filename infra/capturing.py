@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from chronofile.infra.config import ON
 from chronofile.infra.progress import UNWATCHED, Progress
+from chronofile.infra.unread import unread_documents
 from chronofile.ingest.capture import Capture
 from chronofile.ingest.cleaning import Clean, cleaning
 from chronofile.ingest.redaction import redact_text
@@ -38,5 +39,6 @@ def capture_of(parts: Parts, progress: Progress = UNWATCHED) -> Capture:
         clean=clean_of(parts),
         read=parts.read,
         extractor=parts.extractor,
+        unread=lambda: unread_documents(parts.engine),
         tick=progress.captured,
     )

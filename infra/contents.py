@@ -16,6 +16,16 @@ __all__ = ["RAW", "ZSTD", "ContentStore", "decoded", "encoded"]
 RAW, ZSTD = 0, 1
 COMPRESS_BYTES_MIN = 128
 COMPRESSION_LEVEL = 3
+ALONE_BYTES_MIN = 1 << 20
+_INSERT_ONE = (
+    "INSERT INTO log.content (key, codec, size, bytes) VALUES (%s, %s, %s, %b) ON CONFLICT (key) DO NOTHING"
+)
+_INSERT = (
+    "INSERT INTO log.content (key, codec, size, bytes)"
+    " SELECT * FROM unnest(%s::text[], %s::smallint[], %s::bigint[], %b::bytea[])"
+    " ON CONFLICT (key) DO NOTHING"
+)
+_Row = tuple[str, int, int, bytes]
 
 
 class ContentErasedMeanwhile(Exception):
@@ -40,15 +50,17 @@ class ContentStore:
             return
         # In the order of their keys, so that two writers of the same contents cannot wait for each other.
         compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-        rows = [(key, *_packed(compressor, contents[key])) for key in sorted(contents)]
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        cursor.execute(
-            "INSERT INTO log.content (key, codec, size, bytes)"
-            " SELECT * FROM unnest(%s::text[], %s::smallint[], %s::bigint[], %s::bytea[])"
-            " ON CONFLICT (key) DO NOTHING",
-            columns,
-            binary=True,
-        )
+        some: list[_Row] = []
+        for key in sorted(contents):
+            row = (key, *_packed(compressor, contents[key]))
+            if len(row[-1]) < ALONE_BYTES_MIN:
+                some.append(row)
+                continue
+            _insert(cursor, some)
+            some = []
+            # Nothing is copied of a parameter that is sent alone and as it is.
+            cursor.execute(_INSERT_ONE, row)
+        _insert(cursor, some)
 
     def require(self, cursor: psycopg.Cursor[Any], contents: Mapping[str, bytes]) -> None:
         """Raise ContentErasedMeanwhile unless every content is there and none was erased.
@@ -79,6 +91,11 @@ class ContentStore:
         """Return the bytes of rows that were read elsewhere: `key`, `codec` and `bytes` of each."""
         decompressor = zstandard.ZstdDecompressor()
         return {row["key"]: _unpacked(decompressor, row["codec"], row["bytes"]) for row in rows}
+
+
+def _insert(cursor: psycopg.Cursor[dict[str, object]], rows: Sequence[_Row]) -> None:
+    if rows:
+        cursor.execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
 
 
 # Neither is safe in two threads at once, so each call of the store makes its own.

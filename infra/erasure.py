@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
 import structlog
 
 from chronofile.domain import streams
@@ -33,8 +35,11 @@ from chronofile.infra.erasing.surveys import (
 )
 from chronofile.infra.erasing.wanted import Wanted, reading, uris
 from chronofile.infra.progress import UNWATCHED, Progress
+from chronofile.infra.requests import file_of
 from chronofile.ingest import known
 from chronofile.ingest.known import is_gone
+from chronofile.projections import sources
+from chronofile.projections.bulk import among
 
 if TYPE_CHECKING:
     from chronofile.infra.parts import Parts
@@ -52,6 +57,9 @@ __all__ = [
     "preview_redaction",
     "redact",
 ]
+
+STAYS = "The names of scopes, sessions' ids and the ids of sources stay in the log."
+COPIES = "An export is listed where something was captured from it; other copies of it, that held nothing new, are not."
 
 log = structlog.get_logger(__name__)
 
@@ -123,6 +131,7 @@ def _previewed(parts: Parts, survey: Surveying, actor: str) -> ErasurePreview:
                 named.get(loss.stream, ""),
                 loss.places,
                 found.found.quoting.get(loss.stream, 0),
+                loss.turns,
             )
             for loss in plan.losses
         ),
@@ -136,7 +145,7 @@ def _previewed(parts: Parts, survey: Surveying, actor: str) -> ErasurePreview:
         repeated=tuple(named.get(stream) or stream for stream in repeated),
         files=_files(parts, plan),
         questions=len(found.questions),
-        stays=("The names of scopes, sessions' ids and the ids of sources stay in the log.",),
+        stays=(STAYS, *([COPIES] if any("#" in named.get(stream, "") for stream in plan.streams) else [])),
     )
 
 
@@ -246,7 +255,13 @@ def _begun(
 
 def _files(parts: Parts, plan: Plan) -> tuple[str, ...]:
     """Return the files that are still there of those that the plan's sources were read from."""
+    ids = [streams.id_of(stream) for stream in plan.streams]
     with parts.store.cursor() as cursor:
-        files = known.files_of(cursor, [streams.id_of(stream) for stream in plan.streams])
+        files = known.files_of(cursor, ids)
     found = {file.path for of_source in files.values() for file in of_source}
+    with reading(parts.engine) as conn:
+        # A file that holds several sources is known there as none's.
+        query = sa.select(sources.file.c.path).where(among(sources.file.c.source, ids))
+        found |= set(map(Path, conn.scalars(query)))
+        found |= {file for uri in uris(conn, plan.streams).values() if (file := file_of(uri)) is not None}
     return tuple(sorted(str(path) for path in found if not is_gone(path)))

@@ -104,9 +104,14 @@ class IngestReport:
 
     @property
     def unreadable(self) -> bool:
-        """Whether a path that was named is missing, or nothing at all could be read."""
+        """Whether a path that was named is missing, or nothing at all could be read.
+
+        What was read and is not captured again, an older state or what was erased, is no trouble.
+        """
         missing = any(rejected.reason == "missing" for rejected in self.rejected)
-        nothing = not (self.sources or self.unchanged or self.moved or self.removed)
+        older = self.omitted.get("older-copy", 0)
+        erased = any(rejected.reason == "erased" for rejected in self.rejected)
+        nothing = not (self.sources or self.unchanged or self.moved or self.removed or older or erased)
         return missing or (nothing and bool(self.rejected))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
-from chronofile.domain.errors import BadRequest
+from chronofile.domain.errors import BadRequest, UnknownSource
 from chronofile.domain.identity import storable
 from chronofile.domain.scopes import ALL, NAME_CHARS_MAX, is_scope_name
 from chronofile.domain.times import parse_bound
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 LIMIT_MAX = 1_000_000
 FILE_SCHEME = "file://"
+COPY = "was read, but brought no source: what it holds was captured from another file before, or is erased"
+"""What is said of a file that holds several sources, none of them captured from it."""
+MARKS_MAX = 8
+"""How many `#` of a name are tried as the one between a file and a conversation in it."""
 
 
 def question_of(
@@ -72,19 +76,30 @@ def require_scope_name(scope: str | None) -> None:
 
 
 def sources_named(source: str, store: EventStore, engine: sa.Engine) -> tuple[str, ...]:
-    """Return the sources that a URI or a path means; raises UnknownSource."""
+    """Return the sources that a URI or a path means, one of a conversation too; raises UnknownSource."""
     paths = _paths_of(source)
-    uris = [source, *(uri_of(Path(path)) for path in paths)]
     with store.cursor() as cursor:
         read = known.files(cursor, [Path(path) for path in paths]).values()
     also = {file.source for file in read if file.source is not None}
-    return catalogue.source_ids(engine, uris, paths, also)
+    try:
+        return catalogue.source_ids(engine, _uris_of(source, paths), paths, also)
+    except UnknownSource as error:
+        if any(file.sources > 1 for file in read):
+            raise UnknownSource(f"({source} {COPY})") from error
+        raise
 
 
 def names_of(source: str) -> list[str]:
     """Return the URIs and paths that a source's URI or a path may mean."""
     paths = _paths_of(source)
-    return list(dict.fromkeys([source, *(uri_of(Path(path)) for path in paths), *paths]))
+    return list(dict.fromkeys([*_uris_of(source, paths), *paths]))
+
+
+def file_of(uri: str) -> Path | None:
+    """Return the file that a source's URI names, or says to hold it; None of a source that is in no file."""
+    if not uri.startswith(FILE_SCHEME):
+        return None
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix(FILE_SCHEME).partition("#")[0])))
 
 
 def working_directory() -> Path | None:
@@ -110,6 +125,21 @@ def _paths_of(source: str) -> list[str]:
         return list(dict.fromkeys([str(Path(path).absolute()), os.path.realpath(path)]))
     except ValueError:  # No file can be called so.
         return []
+
+
+def _uris_of(source: str, paths: Sequence[str]) -> list[str]:
+    """Return the URIs that a source's URI or a path may mean.
+
+    `file#id` means a conversation in a file, as a list of sources shows it; not where a file is called so.
+    """
+    uris = [source, *(uri_of(Path(path)) for path in paths)]
+    if source.startswith(FILE_SCHEME) or any(map(os.path.lexists, paths)):
+        return uris
+    for at in [at for at, letter in enumerate(source) if letter == "#"][-MARKS_MAX:]:
+        file, name = source[:at], source[at + 1 :]
+        names = dict.fromkeys([name, quote(name, errors="surrogatepass")])
+        uris += [f"{uri_of(Path(path))}#{one}" for path in _paths_of(file) for one in names if file]
+    return uris
 
 
 def _position(as_of: str | int | datetime | None, store: EventStore) -> int | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from chronofile.domain import streams
 from chronofile.domain.documents import DOCUMENTS, Extracted, NotExtracted
 from chronofile.domain.events import Event, MemoryCorrected, MemoryRemembered, RevisionCaptured
-from chronofile.domain.formats import holds_json
+from chronofile.domain.formats import holds_json, slack
 from chronofile.domain.identity import decoded
 from chronofile.infra.erasing.questions import asked, texts_of
 from chronofile.infra.erasing.wanted import Wanted, every, find, reading, uris
@@ -98,7 +98,13 @@ def _of_stream(parts: Parts, events: Sequence[Event]) -> Iterator[Finding]:
 def _of_content(parts: Parts, event: RevisionCaptured, content: bytes, name: str) -> list[Finding]:
     """Return the secrets in a stored content; those of a document where it can be read."""
     if event.format not in DOCUMENTS:
-        return findings(content, encoding=event.encoding, records=holds_json(event.format), name=name)
+        return findings(
+            content,
+            encoding=event.encoding,
+            records=holds_json(event.format),
+            name=name,
+            marked_up=event.format == slack.name,
+        )
     try:
         found = (
             parts.extractor.extract(content, event.format) if parts.extractor is not None else Extracted("")

@@ -63,7 +63,7 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
     from chronofile.infra.contents import ContentStore
     from chronofile.infra.datastore import Datastore, engine_of
     from chronofile.infra.event_store import EventStore
-    from chronofile.infra.languages import Languages
+    from chronofile.infra.languages import FOLDER, Languages
     from chronofile.infra.memory import Memory
     from chronofile.infra.migrate import migrate, store_key
     from chronofile.infra.parts import Parts
@@ -81,7 +81,7 @@ def _assembled(config: Config, database: _Database, models: LoadedModels, caller
         serving = control.read_active(conn)
     store = EventStore(datastore, contents)
     extraction = _extraction()
-    files = Files(extraction, Languages())
+    files = Files(extraction, Languages(config.home / FOLDER))
     projections, vectors, notes = _projections(config, serving, models, contents, key, store, files)
     control.ensure(engine, [*projections, vectors])
 

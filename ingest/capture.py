@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -90,7 +90,8 @@ class Capture:
 
     `clean` takes out of what is read what is not to be stored; secrets, unless another is given. With `read`,
     which returns stored contents, what a transcript said before it was written anew is kept. Documents, which
-    `extractor` reads, are rejected without it.
+    `extractor` reads, are rejected without it; with it those that `unread` names, each with its revision, are captured
+    once more, for their text was not had when they were new.
 
     It can be stopped between any two of them and loses nothing: the next run goes on where it stood.
     """
@@ -107,21 +108,27 @@ class Capture:
         clean: Clean | None = None,
         read: Read | None = None,
         extractor: Extractor | None = None,
+        unread: Callable[[], Mapping[str, int]] = dict,
         tick: Tick = lambda path, captured: None,
     ) -> None:
         self._log, self._key_of, self._home = log, key_of, home
         self._store_key, self._now, self._tick = store_key, now, tick
         self._clean, self._read = clean or cleaning(key_of, redacting=True, extractor=extractor), read
         self._extractor = extractor
+        self._unread_now = unread
+        self._unread: Mapping[str, int] = {}
         self._batch = new_id()
         self._appending = Appending(log, new_id)
         self._assumed: dict[str, tuple[Source, Ranges]] = {}
+        self._older: Counter[Path] = Counter()
         self._repositories = Repositories.with_installed_git()
 
     def run(self, request: Request) -> Captured:
         """Capture what the request names. Raises what the log raises; what is appended by then stays."""
         captured = Captured()
         seen: set[Path] = set()
+        if self._extractor is not None:
+            self._unread = self._unread_now()
         for group in self._groups(self._looks(request, captured, seen)):
             self._capture(request, group, captured)
         self._remove_gone(request, seen, captured)
@@ -185,14 +192,8 @@ class Capture:
                 file = before.get(found.path)
                 if file is None or not self._is_unchanged(request, file):
                     yield found
-                elif file.left_out is not None:
-                    captured.unchanged += file.sources
-                    captured.rejected += [
-                        Rejected(found.path, _reason(reason), counted(count, "part"))
-                        for reason, count in file.left_out.items()
-                    ]
                 else:
-                    captured.rejected.append(Rejected(found.path, _reason(file.outcome)))
+                    _tell_unchanged(file, captured)
 
     def _found(self, request: Request, captured: Captured) -> Iterator[Found]:
         for scanned in scan(request.paths, home=self._home, only=request.only, selected=request.selected):
@@ -208,6 +209,8 @@ class Capture:
         if request.again or request.format_name or (request.scope or file.scope) != file.scope:
             return False
         if file.outcome == "documents-extra" and self._extractor is not None:
+            return False
+        if file.source in self._unread:
             return False
         try:
             status = os.lstat(file.path)
@@ -225,6 +228,9 @@ class Capture:
                 yield looked
         except NotRead as error:
             captured.rejected.append(error.rejected)
+            if error.reason == "other-format":
+                # That says nothing of the file but of what was asked of it.
+                return
             try:
                 fingerprint = fingerprint_of(os.lstat(found.path))
             except OSError:
@@ -240,9 +246,10 @@ class Capture:
     def _capture(self, request: Request, group: Sequence[Looked], captured: Captured) -> None:
         """Decide and append what a group of files means, until nothing of it is left."""
         plan = self._carried_out(request, self._placed(request, group), captured)
+        self._older += plan.older
         if not request.dry_run:
             with self._log.cursor() as cursor:
-                known.write_files(cursor, self._remembered(plan), plan.left_behind)
+                known.write_files(cursor, self._remembered(request, plan), plan.left_behind)
             offsets.write(self._home, plan.captured)
 
     def _carried_out(self, request: Request, plan: Plan, captured: Captured) -> Plan:
@@ -281,7 +288,7 @@ class Capture:
         )
         with self._log.cursor() as cursor:
             before = known.files(cursor, [looked.found.path for looked in group])
-        scopes = {path: file.scope for path, file in before.items() if file.sources}
+        scopes = {path: file.scope for path, file in before.items() if file.sources and file.scope}
         sightings = [sighting for looked in group for sighting in looked.sightings]
         around = {looked.found.path: looked.found.around for looked in group}
         placed = placing.scopes(sightings, scopes, {path: root for path, root in around.items() if root})
@@ -309,6 +316,7 @@ class Capture:
             clean=self._clean,
             whole=request.again,
             assumed=self._assumed,
+            unread=self._unread,
         )
 
     def _append(self, request: Request, planned: Planned, captured: Captured) -> None:
@@ -324,10 +332,16 @@ class Capture:
         )
         captured.batch = self._batch
 
-    def _remembered(self, plan: Plan) -> Iterator[KnownFile]:
-        """Yield how the files look now, but for those that may have changed in the same tick of their clock."""
+    def _remembered(self, request: Request, plan: Plan) -> Iterator[KnownFile]:
+        """Yield how the files look now, but for those that may have changed in the same tick of their clock.
+
+        A file that holds nothing of the format that was asked for stays as it was known.
+        """
         now_ns = int(self._now.timestamp() * 1e9)
-        for file in plan.files:
+        for one in plan.files:
+            file = known.with_older(one, self._older.pop(one.path, 0))
+            if request.format_name and not file.sources:
+                continue
             if file.fingerprint.settled(now_ns):
                 yield file
             else:
@@ -355,7 +369,23 @@ def _note(looked: Looked, captured: Captured) -> None:
     if looked.rejected is not None:
         captured.rejected.append(looked.rejected)
     captured.rejected += looked.left_out
-    captured.omitted.update(looked.omitted)
+    captured.omitted += Counter(looked.omitted)
+
+
+def _tell_unchanged(file: KnownFile, captured: Captured) -> None:
+    """Count a file that was not read, by what is remembered of it."""
+    if file.left_out is None:
+        captured.rejected.append(Rejected(file.path, _reason(file.outcome)))
+        return
+    older = file.left_out.get("older-copy", 0)
+    captured.unchanged += file.sources - older
+    if older:
+        captured.omitted["older-copy"] += older
+    captured.rejected += [
+        Rejected(file.path, _reason(reason), counted(count, "part"))
+        for reason, count in file.left_out.items()
+        if reason != "older-copy"
+    ]
 
 
 def _write_beside(cursor: known.Cursor, planned: Planned) -> None:

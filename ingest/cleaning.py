@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from chronofile.domain.documents import Extracted
 from chronofile.domain.erasure import SHORT_CHARS, Span, without
+from chronofile.domain.formats import slack
 from chronofile.domain.ports import Extractor
+from chronofile.domain.rejection import NotRead
 from chronofile.ingest import documents
 from chronofile.ingest.gathered import KeyOf
 from chronofile.ingest.literals import literals as spans_of
@@ -58,16 +60,21 @@ _MARKED_ENCODINGS = ("utf-8", "utf-8-sig")
 def cleaning(key_of: KeyOf, *, redacting: bool, extractor: Extractor | None = None) -> Clean:
     """Return what cleans the ranges of a store; `redacting` is whether secrets are taken out.
 
-    Documents, which `extractor` reads, are kept as their text where something is taken out of that.
+    Documents, which `extractor` reads, are kept as their text where something is taken out of that. Raises NotRead
+    for one that cannot be read, and for each where there is no extractor.
     """
 
     def clean(content: bytes, sighting: Sighting, spans: Sequence[Span]) -> Redacted:
         found = Redacted(content, {})
-        if extractor is not None and documents.is_document(sighting.kind, sighting.format):
-            return _of_document(content, sighting, spans, extractor)
+        if documents.is_document(sighting.kind, sighting.format):
+            return _of_document(content, sighting, spans)
         if redacting:
             found = redact(
-                content, encoding=sighting.encoding, records=sighting.holds_json, name=sighting.path.name
+                content,
+                encoding=sighting.encoding,
+                records=sighting.holds_json,
+                name=sighting.path.name,
+                marked_up=sighting.format == slack.name,
             )
         if not spans:
             return found
@@ -80,12 +87,12 @@ def cleaning(key_of: KeyOf, *, redacting: bool, extractor: Extractor | None = No
         )
         return Redacted(left.content, Counter(found.counts) + Counter(left.counts))
 
-    def _of_document(
-        content: bytes, sighting: Sighting, spans: Sequence[Span], extractor: Extractor
-    ) -> Redacted:
+    def _of_document(content: bytes, sighting: Sighting, spans: Sequence[Span]) -> Redacted:
         def extract(document: bytes) -> Extracted:
             return documents.extracted(document, sighting.format, extractor, sighting.path)
 
+        if extractor is None:
+            raise NotRead(sighting.path, "documents-extra")
         found = Redacted(content, {})
         if redacting:
             found = documents.without_secrets(
@@ -125,7 +132,7 @@ def literals(line: str) -> Iterator[tuple[int, int, str | None, str]]:
         if colon := _COLON.match(line, end + 1):
             name, end_of_name = line[start:end], colon.end()
             continue
-        said = _said(line[start:end])
+        said = said_in(line[start:end])
         if said is not None:
             own = name if end_of_name != -1 and not line[end_of_name : start - 1].strip() else None
             yield start - 1, end + 1, own, said
@@ -157,13 +164,24 @@ def _in_ascii(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def rewritten(line: str, changes: Sequence[tuple[int, int, str]]) -> str:
-    """Return a line with other texts in place of some of its strings; each change is a literal's span and its text."""
+def rewritten(line: str, changes: Sequence[tuple[int, int, object]]) -> str:
+    """Return a line with other values in place of some; each change is the span of a value and the new one."""
     pieces, at = [], 0
     for start, end, text in changes:
         pieces += [line[at:start], literal(text)]
         at = end
     return "".join([*pieces, line[at:]])
+
+
+def said_in(written: str) -> str | None:
+    """Return what a literal of JSON says, given without its quotation marks; None where it is none."""
+    if "\\" not in written:
+        return written
+    try:
+        said = json.loads(f'"{written}"', strict=False)
+    except ValueError:
+        return None
+    return said if isinstance(said, str) else None
 
 
 def decoded_line(line: bytes) -> str:
@@ -209,16 +227,6 @@ def _of_record(line: str, remove: Remove) -> tuple[str, int]:
         cleaned, count = remove(cleaned)
         total += count
     return cleaned, total
-
-
-def _said(written: str) -> str | None:
-    if "\\" not in written:
-        return written
-    try:
-        said = json.loads(f'"{written}"', strict=False)
-    except ValueError:
-        return None
-    return said if isinstance(said, str) else None
 
 
 def _is_json(line: str) -> bool:

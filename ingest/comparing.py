@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from chronofile.ingest.spooled import MARK
 
 FileState = Literal["same", "behind", "changed", "gone", "unreadable", "recovered"]
 _SCHEME = "file://"
+_NOT_HELD = "The file does not hold this session any more."
 _MARKS = (MARK, "former-")
 """So the fragment begins of what no file holds: copies of hooks, and what a file said before it was written anew."""
 
@@ -37,6 +38,7 @@ class Captured:
     format: str
     session: str | None
     ranges: Sequence[tuple[int, int, str]]
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,19 @@ class Compared:
     detail: str = ""
 
 
+Copies = Callable[[str], Iterable[Path]]
+"""Returns by a source's id the files that it may be in, also those of which nothing had to be captured."""
+
+
 @dataclass(slots=True)
 class Comparing:
     """Compares one source after the other; those of one file should come together, since it is read once for them."""
 
     key_of: KeyOf
+    copies: Copies = lambda source: ()
     _looked: tuple[Path, str, _Seen | None] | None = field(default=None, repr=False)
+    _held: dict[Path, frozenset[tuple[str | None, str]]] = field(default_factory=dict, repr=False)
+    """By path, the sessions and formats in a file that may be a copy."""
 
     def compare(self, captured: Captured) -> Compared:
         """Compare the ranges with the file that holds them now, a range at a time."""
@@ -67,13 +76,36 @@ class Comparing:
             return Compared("recovered")
         paths = [found for found in (path_of(captured.uri), *captured.files) if found is not None]
         path = next((path for path in paths if not is_gone(path)), None)
-        if path is None:
-            return Compared("gone")
+        return self._at(path, captured) if path is not None else self._in_copies(captured)
+
+    def _in_copies(self, captured: Captured) -> Compared:
+        """Compare what is in no file any more that anything was captured from; a copy that holds it as it is counts most."""
+        found = [
+            self._at(path, captured)
+            for path in self.copies(captured.source)
+            if captured.kind != "file" and (captured.session, captured.format) in self._sessions(path)
+        ]
+        return next((one for one in found if one.state == "same"), next(iter(found), Compared("gone")))
+
+    def _sessions(self, path: Path) -> frozenset[tuple[str | None, str]]:
+        """Return the sessions and formats that a file holds now; none if it is gone or cannot be read."""
+        if path not in self._held:
+            try:
+                parts = looks(Found(path, named=True, root=None))
+                held = frozenset((one.session, one.format) for part in parts for one in part.sightings)
+            except NotRead:
+                held = frozenset()
+            self._held[path] = held
+        return self._held[path]
+
+    def _at(self, path: Path, captured: Captured) -> Compared:
         try:
             if captured.kind == "file":
                 return self._whole(path, captured)
             return self._transcript(path, captured)
         except NotRead as error:
+            if error.reason in ("other-format", "no-conversation"):
+                return Compared("changed", detail=_NOT_HELD)
             return Compared("unreadable", detail=str(error))
 
     def _whole(self, path: Path, captured: Captured) -> Compared:
@@ -84,7 +116,7 @@ class Comparing:
         seen = self._look(path, captured.format)
         sighting = None if seen is None else _own(seen, captured)
         if seen is None or sighting is None:
-            return Compared("changed", detail="The file does not hold this session any more.")
+            return Compared("changed", detail=_NOT_HELD)
         if isinstance(sighting, _Whole):
             is_same = sighting.original == captured.ranges[-1][2] if captured.ranges else False
             return Compared("same") if is_same else Compared("changed", detail="The conversation is another.")

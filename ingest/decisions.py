@@ -11,11 +11,12 @@ from pathlib import Path
 from chronofile.domain import sources, streams
 from chronofile.domain.envelope import Addition
 from chronofile.domain.events import Event, RevisionCaptured, SourceMoved
-from chronofile.domain.identity import source_id
+from chronofile.domain.identity import digest, source_id
 from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.sources import MOVE_BYTES_MIN, Occasion, Registration, Seen, Source
 from chronofile.domain.times import parse
 from chronofile.ingest.cleaning import Clean
+from chronofile.ingest.documents import is_document
 from chronofile.ingest.erased import Erased
 from chronofile.ingest.former import Rewritten, is_kept
 from chronofile.ingest.gathered import Gathered, KeyOf, text_key
@@ -92,6 +93,8 @@ class Decisions:
                 return self._reject(item, item.rejected, before.get(item.sighting.path))
             return self._grow(item) if item.sighting.growing else self._take_whole(item)
         except NotRead as error:
+            if is_document(item.sighting.kind, item.sighting.format):
+                return self._refuse(item, error.rejected, before.get(item.sighting.path))
             # It changed after it was looked at: what was decided so far holds, the rest is for the next run.
             self._rejected.append(error.rejected)
             return replace(item, open=False, is_lost=True)
@@ -142,7 +145,7 @@ class Decisions:
             return self._left_out(identifier, item)
         if not is_file and self._is_older(identifier, item.sighting, content):
             self._older += 1
-            return replace(item, source=identifier, open=False)
+            return replace(item, source=identifier, open=False, is_older=True)
         span = (0, item.sighting.content.size)
         # A second copy of what is captured already leaves the source where it was found first.
         here = is_file or not (
@@ -176,22 +179,25 @@ class Decisions:
         from another file, which is still there, is taken for the older one.
         """
         source = self._sources[identifier]
-        if not source.revision or source.removed or source.hidden or source.original == content:
+        size = sighting.content.size
+        if source.removed or source.shown is None or sources.holds(source, content, (0, size)):
             return False
-        now, before = parse(sighting.event_time), parse(source.event_time)
+        now, before = parse(sighting.event_time), parse(source.shown.event_time)
         if now is not None and before is not None and now != before:
             return now < before
-        is_here = source.file == self._text_key(str(sighting.path))
-        return (
-            not is_here and bool(self._others(identifier, sighting)) and sighting.content.size <= source.end
-        )
+        is_here = source.shown.file == self._text_key(str(sighting.path))
+        return not is_here and bool(self._others(identifier, sighting)) and size <= source.shown.end
 
     def _is_held(self, identifier: str, item: Item, span: tuple[int, int]) -> bool:
         original = self._key_of(item.sighting.content.range(*span))
-        return sources.holds(self._sources[identifier], original, span, again=self._whole)
+        goes_on = _goes_on(item.sighting, span)
+        return sources.holds(self._sources[identifier], original, span, again=self._whole, goes_on=goes_on)
 
     def _is_erased(self, identifier: str, item: Item, original: str) -> bool:
-        """Tell whether bytes are not to be captured again; with `again` and by name they are taken back."""
+        """Tell whether bytes are not to be captured again; with `again` and by name they are taken back.
+
+        Who names a file that holds other conversations too does not ask for each of them.
+        """
         erased = self._standing.erased
         gone = (erased.sources & {identifier}) | (erased.contents & {original})
         if gone and self._whole and item.named:
@@ -209,7 +215,7 @@ class Decisions:
     def _reject(self, item: Item, rejected: tuple[str, str], before: KnownFile | None) -> Item:
         """Note a rejection with the source that the file was so far, so that one of a transcript stays its own."""
         sighting = item.sighting
-        identifier = before.source if before and before.source else self._named(item, sighting.key)
+        identifier = self._source_itself(sighting, before) or self._named(item, sighting.key)
         events = sources.reject(
             self._sources[identifier],
             self._registration(identifier, item),
@@ -220,12 +226,27 @@ class Decisions:
         self._add(identifier, events, sighting)
         return replace(item, source=identifier, open=False)
 
+    def _source_itself(self, sighting: Sighting, before: KnownFile | None) -> str | None:
+        """Return the source that a file was so far; None where that is only a conversation in it, or another file's."""
+        if before is None or before.source is None:
+            return None
+        is_it = self._sources[before.source].uri == self._text_key(sighting.uri)
+        return before.source if is_it else None
+
+    def _refuse(self, item: Item, refused: Rejected, before: KnownFile | None) -> Item:
+        """Note that the bytes of a document are there and not captured already, and that its text cannot be had."""
+        self._rejected.append(refused)
+        content = item.sighting.content
+        state = digest(content.range(0, content.size))
+        return replace(self._reject(item, (refused.reason, state), before), refused=refused.reason)
+
     def _take(self, identifier: str, item: Item, span: tuple[int, int], *, here: bool = True) -> None:
         """Decide what the bytes of a span mean; unless `here`, the source stays where it was said to be."""
         sighting, source = item.sighting, self._sources[identifier]
         content = sighting.content.range(*span)
         original = self._key_of(content)
-        if sources.holds(source, original, span, again=self._whole):
+        goes_on = _goes_on(sighting, span)
+        if sources.holds(source, original, span, again=self._whole, goes_on=goes_on):
             kept = Redacted(content, {})
         else:
             kept = self._clean(content, sighting, self._standing.erased.spans.get(identifier, ()))
@@ -249,7 +270,7 @@ class Decisions:
             dirty=item.facts.dirty if item.facts else None,
         )
         registration = self._registration(identifier, item)
-        events = sources.capture(source, registration, seen, self._now, again=self._whole)
+        events = sources.capture(source, registration, seen, self._now, again=self._whole, goes_on=goes_on)
         self._standing.read_from.setdefault(identifier, []).append(sighting.path)
         if any(map(_is_revision, events)):
             self._gathered.add(kept.content)
@@ -371,6 +392,11 @@ class Decisions:
         """Return the keyed hash by which a later look sees whether what stood before `end` still does."""
         head = content.range(0, min(HEAD_BYTES, end))
         return self._key_of(b"probe" + head + content.range(max(0, end - TAIL_BYTES), end))
+
+
+def _goes_on(sighting: Sighting, span: tuple[int, int]) -> bool:
+    """Tell whether a range is not yet all of what is seen."""
+    return sighting.growing and span[1] < sighting.content.size
 
 
 def _is_revision(event: Event) -> bool:

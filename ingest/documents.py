@@ -56,15 +56,18 @@ def _packed_format(path: Path) -> str | None:
         raise
 
 
-def readable(path: Path, format_name: str, extractor: Extractor) -> Read:
-    """Return a document as it is now, whose text can be extracted. Raises NotRead."""
+def readable(path: Path, format_name: str, extractor: Extractor | None) -> Read:
+    """Return a document as it is now, whose text can be extracted; without extractor that is left open. Raises NotRead."""
     taken = read(path, limit_bytes=DOCUMENT_BYTES_MAX)
-    extracted(taken.content, format_name, extractor, path)
+    if extractor is not None:
+        extracted(taken.content, format_name, extractor, path)
     return taken
 
 
-def extracted(content: bytes, format_name: str, extractor: Extractor, path: Path) -> Extracted:
+def extracted(content: bytes, format_name: str, extractor: Extractor | None, path: Path) -> Extracted:
     """Return a document's text. Raises NotRead, which says why it cannot be had."""
+    if extractor is None:
+        raise NotRead(path, "documents-extra")
     try:
         return extractor.extract(content, format_name)
     except NotExtracted as failure:

@@ -38,7 +38,8 @@ class Name:
 class KnownFile:
     """A file as it was when it was last read; `outcome` is `captured` or the reason of a rejection.
 
-    Of an archive it goes on with what was left out of it: `captured too-large:1 encrypted:2`.
+    Of an archive it goes on with what was left out of it: `captured too-large:1 encrypted:2 older-copy:3`. `scope` is
+    empty where the conversations in it have scopes of their own.
     """
 
     path: Path
@@ -61,6 +62,13 @@ class KnownFile:
 def captured_but(left_out: Mapping[str, int]) -> str:
     """Return the outcome of an archive that was captured but for what was left out, counted by reason."""
     return " ".join([CAPTURED, *(f"{reason}:{count}" for reason, count in sorted(left_out.items()))])
+
+
+def with_older(file: KnownFile, count: int) -> KnownFile:
+    """Return a file of which so many conversations are captured already in a later state."""
+    if not count or file.left_out is None:
+        return file
+    return replace(file, outcome=captured_but({**file.left_out, "older-copy": count}))
 
 
 def names(cursor: Cursor, keys: Collection[str]) -> dict[tuple[str, str], list[Name]]:
@@ -145,6 +153,12 @@ def files_of(cursor: Cursor, sources: Collection[str]) -> dict[str, list[KnownFi
     for row in cursor:
         found.setdefault(row["source"], []).append(_known(row))
     return found
+
+
+def copies(cursor: Cursor, source: str) -> list[Path]:
+    """Return the files that a source may be in: its own, and those that hold several."""
+    own = [file.path for file in files_of(cursor, [source]).get(source, ())]
+    return [*own, *shared_files(cursor)]
 
 
 def write_files(cursor: Cursor, seen: Iterable[KnownFile], gone: Iterable[Path] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +34,11 @@ class Unescaped:
         return self.origins[piece] + offset - self.starts[piece]
 
 
-def literals(text: str | bytes) -> Iterator[tuple[int, int]]:
-    """Yield where the string literals of JSON stand, without their quotation marks."""
-    found = _IN_TEXT.finditer(text) if isinstance(text, str) else _IN_BYTES.finditer(text)
+def literals(text: str | bytes, start: int = 0, end: int = sys.maxsize) -> Iterator[tuple[int, int]]:
+    """Yield where the string literals of JSON stand in [start, end), without their quotation marks."""
+    found = (
+        _IN_TEXT.finditer(text, start, end) if isinstance(text, str) else _IN_BYTES.finditer(text, start, end)
+    )
     for match in found:
         yield match.span(1)
 

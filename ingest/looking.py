@@ -16,7 +16,7 @@ from chronofile.domain.rejection import NotRead, Rejected
 from chronofile.domain.times import iso
 from chronofile.domain.turns import Layout
 from chronofile.ingest import archives, documents
-from chronofile.ingest.archives import companions
+from chronofile.ingest.archives import companions, exports
 from chronofile.ingest.encodings import text_encoding
 from chronofile.ingest.parted import parted
 from chronofile.ingest.parts import parts
@@ -42,6 +42,9 @@ def looks(
     no error here: `rejected` says so. Documents are read by `extractor`, if it is there.
     """
     sniffed = sniff(found.path)
+    if format_name != TEXT and (passed_over := exports.beside(found.path)) is not None:
+        yield from parts(found, sniffed.fingerprint, passed_over)
+        return
     if not found.otherwise and format_name != TEXT and (document := _document(found, sniffed, extractor)):
         yield document
         return
@@ -100,8 +103,6 @@ def _document(found: Found, sniffed: Sniffed, extractor: Extractor | None) -> Lo
     form = documents.document_format(sniffed, is_source_code=found.root is not None)
     if form is None or (extractor is None and form in WRITTEN):
         return None
-    if extractor is None:
-        return rejected_file(found, sniffed.fingerprint, Rejected(found.path, "documents-extra"))
     try:
         taken = documents.readable(found.path, form, extractor)
     except NotRead as failure:

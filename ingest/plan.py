@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chronofile.domain.envelope import Addition
-from chronofile.domain.rejection import Rejected
+from chronofile.domain.rejection import Rejected, RejectionReason
 from chronofile.domain.scopes import GLOBAL
 from chronofile.domain.sources import Source
 from chronofile.ingest.former import Rewritten
@@ -24,8 +24,8 @@ Ranges = Sequence[tuple[int, int, str]]
 class Item:
     """One sighting of a group, and how far it is: `source` once it is known, `open` while ranges are left.
 
-    `named`: its file was given by name. `is_lost`: its file changed under our hands, so that nothing can be said
-    of it now. `is_erased`: it was erased and is not captured again.
+    `named`: its file was given by name and holds nothing else. `is_lost`: its file changed under our hands, so that nothing can be said
+    of it now. `is_erased`: it was erased and is not captured again. `refused`: why a document was not captured.
     """
 
     sighting: Sighting
@@ -37,6 +37,9 @@ class Item:
     named: bool = False
     is_lost: bool = False
     is_erased: bool = False
+    is_older: bool = False
+    """Whether it is captured already in a later state."""
+    refused: RejectionReason | None = None
     facts: Facts | None = None
     """What the repository said of a file in it."""
 
@@ -45,13 +48,13 @@ class Item:
 class Plan:
     """A group of files, the sightings in them, and the paths that sources left behind.
 
-    `otherwise` is the scope of what says nothing of its own.
+    `wanted` is the scope that was asked for.
     """
 
     group: Sequence[Looked]
     items: Sequence[Item]
     before: Mapping[Path, KnownFile]
-    otherwise: str = GLOBAL
+    wanted: str | None = None
     left_behind: tuple[Path, ...] = ()
 
     @classmethod
@@ -69,7 +72,7 @@ class Plan:
             for looked in group
             if looked.rejected is not None and looked.rejected_state is not None
         }
-        named = {looked.found.path for looked in group if looked.found.named}
+        named = {looked.found.path for looked in group if looked.found.named and _is_alone(looked)}
         items = [
             Item(
                 sighting,
@@ -80,7 +83,7 @@ class Plan:
             )
             for sighting, scope in zip(sightings, scopes, strict=True)
         ]
-        return cls(group, _merged(items), before, wanted or GLOBAL)
+        return cls(group, _merged(items), before, wanted)
 
     @property
     def open(self) -> list[Item]:
@@ -102,13 +105,28 @@ class Plan:
                 yield KnownFile(
                     path=looked.found.path,
                     root=looked.found.root,
-                    scope=next((item.scope for item in found if not item.sighting.scope), self.otherwise),
+                    scope=self._scope(looked, one),
                     source=one.source if one else None,
                     sources=count,
                     content=one.content if one else None,
                     fingerprint=looked.fingerprint if looked.is_told else unsettled(looked.fingerprint),
-                    outcome=ERASED if found and all_are_erased else _outcome(looked),
+                    outcome=ERASED if found and all_are_erased else _outcome(looked, found),
                 )
+
+    def _scope(self, looked: Looked, one: Item | None) -> str:
+        """Return the scope to be remembered of a file: that of the source that it is, else the one that was named.
+
+        It is empty where the conversations in a file have scopes of their own.
+        """
+        if one is not None and looked.rejected is None and one.sighting.uri == uri_of(looked.found.path):
+            return one.scope if not one.sighting.scope else self.wanted or GLOBAL
+        before = self.before.get(looked.found.path)
+        return self.wanted or (before.scope if before is not None else "")
+
+    @property
+    def older(self) -> Counter[Path]:
+        """Return how many conversations of each file are captured already in a later state."""
+        return Counter(item.sighting.path for item in self.items if item.is_older)
 
     def _counted_before(self, last: Looked) -> int:
         """Return how many of the sources before a file's last part are in parts of this very group."""
@@ -152,6 +170,12 @@ class Planned:
     """Sources, and contents by their keys, that were erased and asked for by name."""
 
 
+def _is_alone(looked: Looked) -> bool:
+    """Tell whether a file holds one source and nothing else."""
+    is_all = looked.is_last and not looked.sources_before
+    return is_all and len({sighting.key for sighting in looked.sightings}) == 1
+
+
 def _merged(items: Sequence[Item]) -> list[Item]:
     """Make one of a file's items that are the same source: lines that name a scope, and lines that do not."""
 
@@ -170,7 +194,9 @@ def _joined(items: Sequence[Item]) -> Item:
     return replace(items[0], sighting=replace(items[0].sighting, content=joined))
 
 
-def _outcome(looked: Looked) -> str:
+def _outcome(looked: Looked, items: Sequence[Item]) -> str:
+    if (refused := next((item.refused for item in items if item.refused), None)) is not None:
+        return refused
     if looked.rejected is not None and looked.rejected_state is not None:
         return looked.rejected.reason
     return captured_but(Counter(one.reason for one in looked.left_out) if looked.is_archive else {})

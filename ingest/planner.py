@@ -24,7 +24,8 @@ class Planner:
     """Decides, and a conflict asks again.
 
     `whole`: what was captured is compared as a whole, and not only by its ends. `assumed` are sources as they
-    would stand if what was planned before had been appended: a dry run goes on from there.
+    would stand if what was planned before had been appended: a dry run goes on from there. `unread` are documents
+    by the revision of which the text was not had: while they stand there, their bytes are taken for new ones.
     """
 
     log: Log
@@ -34,6 +35,7 @@ class Planner:
     clean: Clean
     whole: bool = False
     assumed: Mapping[str, tuple[Source, Ranges]] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def plan(self, plan: Plan) -> Planned:
         """Decide the next range of every open item; once more where it turns out that one was erased."""
@@ -95,7 +97,9 @@ class Planner:
             standing.erased = erased.of_sources(cursor, list(events))
         for identifier, found in events.items():
             standing.ranges[identifier] = ranges_of(found)
-            standing.sources[identifier] = source_of(found, standing.reverted)
+            source = source_of(found, standing.reverted)
+            is_unread = self.unread.get(identifier) == source.revision and not source.hidden
+            standing.sources[identifier] = replace(source, original=None, shown=None) if is_unread else source
             standing.shown[identifier] = tuple(one.content for one in shown(found, standing.reverted))
         for identifier, (source, ranges) in self.assumed.items():
             standing.sources[identifier], standing.ranges[identifier] = source, ranges

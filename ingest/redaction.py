@@ -18,6 +18,7 @@ from typing import Final
 from chronofile.ingest.assignments import ASSIGNMENTS, env_values, is_env_file
 from chronofile.ingest.detectors import MARK, Span
 from chronofile.ingest.literals import joined, literals, neighbours, unescaped
+from chronofile.ingest.markup import Shown, shown_texts
 from chronofile.ingest.secrets import DETECTORS, HEADERS, PRIVATE_KEYS, RULES, private_blocks
 
 __all__ = ["RULES", "Finding", "Redacted", "findings", "redact", "redact_text"]
@@ -49,18 +50,20 @@ class Finding:
     preview: str
 
 
-def redact(content: bytes, *, encoding: str, records: bool, name: str = "") -> Redacted:
+def redact(
+    content: bytes, *, encoding: str, records: bool, name: str = "", marked_up: bool = False
+) -> Redacted:
     """Return the content without its secrets.
 
     `encoding` is Python's name of it. `records`: JSON Lines, whose strings are searched as what they say; each
-    line stays valid where it was. `name` is the file's: of a .env file nearly every value goes. What
-    was redacted stays as it is when it is redacted again.
+    line stays valid where it was. `marked_up`: Slack's, searched also as what it shows. `name` is the file's: of a
+    .env file nearly every value goes. What was redacted stays as it is when it is redacted again.
     """
     counts: Counter[str] = Counter()
     # A cut can join what stood apart, so the result is searched again until nothing is found in it.
     for _ in range(PASSES_MAX):
         text = _narrowed(content, encoding)
-        if not (cuts := _cuts(text, records=records, name=name)):
+        if not (cuts := _cuts(text, records=records, name=name, marked_up=marked_up)):
             break
         counts.update(cut.rule for cut in cuts)
         content = _without(content, cuts, encoding)
@@ -75,12 +78,14 @@ def redact_text(text: str) -> tuple[str, Mapping[str, int]]:
     return redacted.content.decode("utf-8", "surrogatepass"), redacted.counts
 
 
-def findings(content: bytes, *, encoding: str, records: bool, name: str = "") -> list[Finding]:
+def findings(
+    content: bytes, *, encoding: str, records: bool, name: str = "", marked_up: bool = False
+) -> list[Finding]:
     """Return the secrets in a content, in their order, as `redact` would take them out."""
     text = _narrowed(content, encoding)
     found: list[Finding] = []
     line, last = 1, 0
-    for cut in _cuts(text, records=records, name=name):
+    for cut in _cuts(text, records=records, name=name, marked_up=marked_up):
         line += text.count(b"\n", last, cut.start)
         last = cut.start
         found.append(Finding(cut.rule, line, _preview(text[cut.start : cut.end])))
@@ -117,13 +122,14 @@ _ESCAPED_LINE_ENDS: Final = (b"\\n", b"\\r")
 _PRECEDENCE: Final = {rule: place for place, rule in enumerate(RULES)}
 
 
-def _cuts(text: bytes, *, records: bool, name: str) -> list[_Cut]:
+def _cuts(text: bytes, *, records: bool, name: str, marked_up: bool) -> list[_Cut]:
     if records:
-        return [
+        found = [
             cut
             for start, end, hints in _lines(text, _hints(text))
             for cut in _line_cuts(text, start, end, hints)
         ]
+        return _merged([*found, *_shown_cuts(text)]) if marked_up else found
     env = is_env_file(name)
     if not env and _begins_as_json(_unmarked(text)) and len(text) <= DOCUMENT_BYTES_MAX:
         # A document of JSON is searched as one record: so it is sure to stay valid.
@@ -163,7 +169,7 @@ def _lines(text: bytes, hints: list[int]) -> Iterator[tuple[int, int, list[int]]
         place = after
 
 
-def _line_cuts(text: bytes, start: int, end: int, hints: list[int]) -> list[_Cut]:
+def _line_cuts(text: bytes, start: int, end: int, hints: list[int], *, marked_up: bool = False) -> list[_Cut]:
     """Search a record; what is no JSON is searched as plain text."""
     line = text[start:end]
     if not _is_json(_unmarked(line)):
@@ -208,6 +214,33 @@ def _record_cuts(record: bytes, hints: list[int], depth: int) -> Iterator[_Cut]:
             inner = _plain_cuts(said.text, 0, len(said.text))
         for cut in inner:
             yield _moved(cut, said.origin)
+
+
+def _shown_cuts(text: bytes) -> Iterator[_Cut]:
+    """Yield what to cut from Slack's records for what their texts show, without the structure between two of them."""
+    found = list(shown_texts(text))
+    # Hints are looked for in all of them at once: most have none.
+    hints, at = _hints(b"\n".join(shown.text for shown in found)), 0
+    for shown in found:
+        end = at + len(shown.text)
+        if bisect_left(hints, at) < bisect_right(hints, end):
+            yield from _shown_cuts_of(shown)
+        at = end + 1
+
+
+def _shown_cuts_of(shown: Shown) -> Iterator[_Cut]:
+    text = bytes(shown.text)
+    for span in _spans(text):
+        bounds = [match.span() for match in _LINE_END.finditer(text, span.start, span.end)]
+        starts = [span.start, *(end for _, end in bounds)]
+        ends = [*(start for start, _ in bounds), span.end]
+        places = sorted({place for at in zip(starts, ends, strict=True) for place in shown.places(*at)})
+        link = shown.link_around(span.start, span.end)
+        # What a link says by itself is searched as it stands in the record.
+        if places and not (link and any(_spans(link))):
+            between = zip((end for _, end in places), (start for start, _ in places[1:]), strict=False)
+            kept = tuple((end, start) for end, start in between if end < start)
+            yield _Cut(span.rule, places[0][0], places[-1][1], kept)
 
 
 # What may be spread over several strings of one list, as lines of a notebook or of a diff are.

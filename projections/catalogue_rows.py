@@ -28,6 +28,7 @@ from chronofile.projections.histories import MEMORY, Reversals, Texts
 from chronofile.projections.projection import fingerprint
 
 CAPTURED, REJECTED, REMOVED = "captured", "rejected", "removed"
+NO_READER = "documents-extra"
 REVERTED, FORGOTTEN, ERASED = "reverted", "forgotten", "erased"
 
 Row = dict[str, Any]
@@ -80,6 +81,7 @@ class Rows:
                 self._note_file(identifier, event.file, position)
             case SourceRemoved() as event if not self._is_reverted(event.batch, position):
                 _hide(self.sources[identifier], REMOVED)
+                self.sources[identifier]["rejection"] = None
             case SourceRescoped() as event:
                 self.sources[identifier]["scope"] = event.scope
                 self._note_scope(event.scope)
@@ -119,6 +121,9 @@ class Rows:
             row |= {"format": event.format, "state": REVERTED, "rejection": None}
 
     def _reject(self, row: Row, event: CaptureRejected) -> None:
+        if event.reason == NO_READER and (row["revision"] or row["rejection"]):
+            # It says nothing of the document, but of who looked at it.
+            return
         row["rejection"] = event.reason
         if not row["revision"] and row["state"] == CAPTURED:
             row["state"] = REJECTED

@@ -15,6 +15,7 @@ from chronofile.projections import control, passages, vectors
 from chronofile.projections.bulk import copy_rows
 from chronofile.projections.control import Generation
 from chronofile.projections.instant import recipe_of
+from chronofile.projections.projection import FOREVER
 
 BATCH_PASSAGES = 64
 """One transaction's worth, about a second: what a killed process loses, and what a page may wait for."""
@@ -28,16 +29,19 @@ class WrongVectors(Exception):
     """The embedder returned vectors that are no unit vectors of its own dimension."""
 
 
-def pending(conn: sa.Connection, serving: Mapping[str, Generation]) -> int:
+def pending(conn: sa.Connection, serving: Mapping[str, Generation], *, former: bool = False) -> int:
     """Count the passages without a transformer vector: the backlog, and what the projection has not seen yet.
 
-    The connection is translated to the serving generations.
+    Only those that are shown now; with `former` also those of before, which get a vector too, so that a search as of
+    then has it. The connection is translated to the serving generations.
     """
-    backlog = sa.select(sa.func.count()).select_from(tables(serving).pending)
-    unseen = sa.select(sa.func.count()).where(
-        passages.passage.c.recorded_from > serving[vectors.NAME].position
-    )
-    return int(conn.execute(backlog).scalar_one()) + int(conn.execute(unseen).scalar_one())
+    backlog, passage = tables(serving).pending, passages.passage
+    waiting = sa.select(sa.func.count()).select_from(backlog)
+    unseen = sa.select(sa.func.count()).where(passage.c.recorded_from > serving[vectors.NAME].position)
+    if not former:
+        waiting = waiting.where(backlog.c.recorded_to == FOREVER)
+        unseen = unseen.where(passage.c.recorded_to == FOREVER)
+    return int(conn.execute(waiting).scalar_one()) + int(conn.execute(unseen).scalar_one())
 
 
 def tables(serving: Mapping[str, Generation]) -> vectors.Tables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,6 @@ from chronofile.domain.events import (
     SourceRescoped,
 )
 from chronofile.domain.identity import storable
-from chronofile.domain.turns import Turn
 from chronofile.projections import drafts, passages, places
 from chronofile.projections.bulk import replace_rows
 from chronofile.projections.drafts import Draft
@@ -35,6 +34,7 @@ from chronofile.projections.places import FILE, Directories, Directory, Known
 from chronofile.projections.projection import fingerprint
 from chronofile.projections.reading import Files, Reading
 from chronofile.projections.turn_history import TurnHistory
+from chronofile.projections.unreadable import Unreadable
 
 LANGUAGE_CHARS_MAX = 4_000
 """How much of a text tells the language that it is in."""
@@ -72,7 +72,7 @@ class SourceWriter:
         self._directories = Directories.load(conn)
         self._live, self._turns, self._omissions = LivePassages(conn), TurnHistory(conn), Omissions(conn)
         self._mapped: list[dict[str, Any]] = []
-        self._failures: list[dict[str, Any]] = []
+        self._unreadable = Unreadable(conn)
         if shifts := [step for step in steps if isinstance(step, Shift)]:
             shifting = {shift.source for shift in shifts}
             self._live.prepare(shifting, {shift.block for shift in shifts})
@@ -114,7 +114,7 @@ class SourceWriter:
         self._live.flush()
         self._turns.flush()
         self._omissions.flush()
-        replace_rows(self._conn, passages.failure, self._failures)
+        self._unreadable.flush()
         replace_rows(self._conn, passages.source, [found.row() for found in self._sources.values()])
         replace_rows(self._conn, passages.directory, self._mapped)
 
@@ -124,6 +124,7 @@ class SourceWriter:
         self._live.is_new(found.id)
         self._turns.is_new(found.id)
         self._omissions.is_new(found.id)
+        self._unreadable.is_new(found.id)
 
     def _map(self, recorded: Recorded, event: DirectoryMapped) -> None:
         path = self._texts.text(event.directory, recorded.position, None)
@@ -147,7 +148,7 @@ class SourceWriter:
             return
         found = self._change(recorded, revision=event.revision)
         if is_whole:
-            self._omissions.begin(found.id)
+            self._begin(found)
         content = self._texts.get(event.content, recorded.position, found.id)
         if content is None:
             # There is no text any more; what a whole revision took the place of is over all the same.
@@ -158,10 +159,16 @@ class SourceWriter:
         reason = reading.read(content, event, is_file=found.kind == FILE)
         self._omissions.add(found.id, reading.omitted)
         if reason is None:
-            self._show(found, reading, _beginning(found, recorded), is_whole=is_whole)
+            language = None if is_whole else found.language
+            language = language if found.kind == FILE else self._language(language, reading)
+            self._show(found, reading, _beginning(found, recorded), language, is_whole=is_whole)
         else:
-            row = {"source": found.id, "revision": found.revision, "reason": reason}
-            self._failures.append(row | {"recorded_from": recorded.position})
+            self._unreadable.note(found.id, found.revision, reason, recorded.position)
+
+    def _begin(self, found: Known) -> None:
+        """Count and note anew what a source leaves out."""
+        self._omissions.begin(found.id)
+        self._unreadable.begin(found.id)
 
     def _remember(self, recorded: Recorded, event: MemoryRemembered | MemoryCorrected) -> None:
         identifier = streams.id_of(recorded.stream)
@@ -180,25 +187,39 @@ class SourceWriter:
         found = self._sources[shift.source] = replace(self._sources[shift.source], hidden=shift.hidden)
         if not shift.is_changed:
             return
-        reading, revision = Reading(None, self._files.extractor), 0
+        reading, revision, language = Reading(None, self._files.extractor), 0, None
+        self._begin(found)
         for recorded in shift.ranges:
             assert isinstance(recorded.event, RevisionCaptured)
             revision = recorded.event.revision
             content = self._texts.get(recorded.event.content, recorded.position, found.id)
-            if content is not None:
-                # What cannot be read was noted as a failure when it was new.
-                reading.read(content, recorded.event, is_file=found.kind == FILE)
+            if content is None:
+                continue
+            reason = reading.read(content, recorded.event, is_file=found.kind == FILE)
+            if reason is not None:
+                self._unreadable.note(found.id, revision, reason, recorded.position)
+            elif found.kind != FILE:
+                # It is told where it was when the range was new, and not by all ranges together.
+                language = self._language(language, reading)
         found = replace(found, revision=revision)
-        self._omissions.begin(found.id)
         self._omissions.add(found.id, reading.omitted)
         if shift.ranges:
-            self._show(found, reading, _beginning(found, shift), is_whole=True)
+            self._show(found, reading, _beginning(found, shift), language, is_whole=True)
         else:
             self._end(found, shift.position)
 
-    def _show(self, found: Known, reading: Reading, begin: passages.Beginning, *, is_whole: bool) -> None:
+    def _show(
+        self,
+        found: Known,
+        reading: Reading,
+        begin: passages.Beginning,
+        language: str | None,
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Show what was read; `language` is a conversation's."""
         if found.kind != FILE:
-            self._take_turns(found, reading, begin, is_whole=is_whole)
+            self._take_turns(replace(found, language=language), reading, begin, is_whole=is_whole)
         elif reading.text is None:
             self._end(found, begin.position)
         else:
@@ -209,7 +230,7 @@ class SourceWriter:
             )
             self._live.replace_all(found.id, pieces, replace(begin, topic=placed.topic))
             language = None if kind == "code" else self._files.language_of(reading.text[:LANGUAGE_CHARS_MAX])
-            kind_of_file = file_kind(placed.name, reading.format)
+            kind_of_file = file_kind(placed.name, reading.format, was_document=reading.is_less)
             placed = replace(placed, language=language, kind_of_file=kind_of_file)
             self._settle(found, placed, begin.position, begin.block)
 
@@ -239,15 +260,19 @@ class SourceWriter:
         else:
             self._live.replace_turns(found.id, [*keys, *reading.removed], pieces, begin)
         title = storable(reading.title) or (None if is_whole else found.title)
-        language = self._language(turns) if is_whole or found.language is None else found.language
         self._sources[found.id] = replace(
-            found, fold_state=reading.state, turns=count, title=title, language=language, kind_of_file=CHAT
+            found, fold_state=reading.state, turns=count, title=title, kind_of_file=CHAT
         )
 
-    def _language(self, turns: Iterable[Turn]) -> str | None:
-        """Return the language that a conversation begins in, by what was said and not by what tools gave."""
+    def _language(self, before: str | None, reading: Reading) -> str | None:
+        """Return a conversation's language: that before the last range, else that of what was said in the range.
+
+        What tools gave does not count.
+        """
+        if before is not None:
+            return before
         text = ""
-        for turn in turns:
+        for turn in reading.latest:
             if turn.role in ("user", "assistant"):
                 text += "".join(f"{part.text}\n" for part in turn.parts if part.type == "text")
             if len(text) >= LANGUAGE_CHARS_MAX:

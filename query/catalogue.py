@@ -251,9 +251,10 @@ def counts(engine: sa.Engine) -> Counts:
 
 
 def pending_vectors(engine: sa.Engine) -> int:
-    """Count the passages without a transformer vector; none where no generation of vectors serves."""
+    """Count the passages to embed, former ones too; none where no generation of vectors serves."""
     with _reading(engine) as conn:
-        return _pending(conn, control.read_active(conn))
+        standing = control.read_active(conn)
+        return embedding.pending(conn, standing, former=True) if vectors.NAME in standing else 0
 
 
 def vector_configuration(engine: sa.Engine) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from chronofile.infra.contents import ContentStore
 from chronofile.infra.embedders.static import L2Supercat
 from chronofile.infra.event_store import EventStore
 from chronofile.infra.languages import Languages
+from chronofile.infra.unread import unread_documents
 from chronofile.ingest.capture import Capture, Captured, Request
 from chronofile.projections import control, runner
 from chronofile.projections.embedding import embed_pending
@@ -108,6 +109,7 @@ class World:
             new_id=lambda: uuid.uuid4().hex,
             read=self.read if self.keeps_former else None,
             extractor=self.extractor,
+            unread=lambda: unread_documents(self.engine),
         )
 
     def read(self, keys: Sequence[str]) -> Mapping[str, bytes]:

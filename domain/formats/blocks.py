@@ -115,6 +115,6 @@ def _item_text(item: object, unknown: Counter[str]) -> str:
     if isinstance(item.get("tool_name"), str):
         return f"[{item.get('type')} {item['tool_name']}]"
     if isinstance(item.get("url"), str):
-        return f"[{item.get('type')} {item['url']}]"
+        return attached(str(item.get("type")), item["url"], text_field(item, "title"))
     unknown[f"block {item.get('type')}"] += 1
     return ""

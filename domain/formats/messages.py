@@ -36,6 +36,7 @@ _ROLES: Mapping[object, Role] = {
 }  # fmt: skip
 _SESSION_FIELDS = ("sessionId", "session_id", "sessionID", "conversation_id", "thread_id")
 _TEXT_FIELDS = ("content", "parts", "summary")
+_CALL_FIELDS = ("tool_calls", "toolCalls")
 _TIME_FIELDS = ("timestamp", "time", "created_at", "createdAt", "ts")
 _SESSION_RECORDS = frozenset({"session", "session_start", "session_meta"})
 _ANY_NAME = frozenset(
@@ -123,17 +124,23 @@ def _parts(record: Record, role: Role, unknown: Counter[str]) -> list[Part]:
     reasoning = text_field(said, "reasoning_content") or text_field(said, "reasoning")
     parts = [Part("thinking", reasoning)] if reasoning else []
     if role == "tool":
-        texts = [value_text(item.get("text", item) if isinstance(item, dict) else item) for item in items]
+        texts = [_given(item, block) for item, block in zip(items, blocks, strict=True)]
         parts += [Part("tool_result", text) for text in texts if text]
     else:
         parts += (user_parts if role == "user" else assistant_parts)(blocks, unknown)
-    calls = said.get("tool_calls", said.get("toolCalls"))
-    for call in calls if isinstance(calls, list) else []:
+    for call in next((said[field] for field in _CALL_FIELDS if isinstance(said.get(field), list)), ()):
         if isinstance(call, dict):
             named = call["function"] if isinstance(call.get("function"), dict) else call
             given = named.get("arguments", named.get("args", named.get("input")))
             parts.append(Part("tool_call", call_text(text_field(named, "name"), given)))
     return parts
+
+
+def _given(item: object, block: object) -> str:
+    """Return what a tool gave back: text, what an image is, and any other value as JSON."""
+    if isinstance(block, dict) and block.get("type") == "image":
+        return "".join(part.text for part in assistant_parts([block], Counter()))
+    return value_text(item.get("text", item) if isinstance(item, dict) else item)
 
 
 def _block(item: object) -> object:
@@ -155,13 +162,24 @@ def _block(item: object) -> object:
         given = answer.get("response")
         output = given.get("output", given) if isinstance(given, dict) else given
         return {"type": "tool_result", "content": value_text(output)}
-    return item
+    return _image(item) if kind in ("image_url", "input_image") else item
+
+
+def _image(item: Record) -> Record:
+    """Return an image as OpenAI has it, a link that may hold the image itself, in the shape of Anthropic's API."""
+    named = item.get("image_url")
+    url = (text_field(named, "url") if isinstance(named, dict) else text_field(item, "image_url")) or ""
+    told, mark, written = url.partition(";base64,")
+    if not mark:
+        return {"type": "image", "source": {"url": url or text_field(item, "file_id")}}
+    return {"type": "image", "source": {"media_type": told.removeprefix("data:"), "data": written}}
 
 
 def _role(record: Record) -> Role | None:
     """Return whose message a record is, None where it is none."""
     said = _said(record)
-    if not any(isinstance(said.get(field), str | list) for field in _TEXT_FIELDS):
+    is_said = any(isinstance(said.get(field), str | list) for field in _TEXT_FIELDS)
+    if not is_said and not any(isinstance(said.get(field), list) for field in _CALL_FIELDS):
         return None
     found = said.get("role", record.get("role"))
     if found is None and said is record:

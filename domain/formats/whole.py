@@ -16,18 +16,28 @@ class Conversation:
     unknown: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     title: str | None = None
+    _met: dict[str, set[Turn]] = field(default_factory=dict)
+    """By key, the turns that came with it, where they are several."""
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """By key, the last number that one of them got."""
 
     def add(self, turn: Turn) -> None:
         """Add a turn; one whose key is taken, and that is another, gets a longer one, so that nothing is lost."""
         if not any(part.text for part in turn.parts):
             return
-        key, number = turn.key, 1
-        while key in self.turns:
-            if replace(self.turns[key], key=turn.key) == turn:
-                return
+        first = self.turns.get(turn.key)
+        if first is None:
+            self.turns[turn.key] = turn
+            return
+        met = self._met.setdefault(turn.key, {first})
+        if turn in met:
+            return
+        met.add(turn)
+        number = self._numbers.get(turn.key, 1) + 1
+        while (key := f"{turn.key}#{number}") in self.turns:
             number += 1
-            key = f"{turn.key}#{number}"
-        self.turns[key] = turn if key == turn.key else replace(turn, key=key)
+        self._numbers[turn.key] = number
+        self.turns[key] = replace(turn, key=key)
 
     def folded(self) -> Folded:
         return Folded(

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from chronofile.ingest import agents
 
 FLAG = "--agents"
+AIDER = "aider"
 
 
 class BareAgents(TyperCommand):
@@ -18,6 +19,13 @@ class BareAgents(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_value(args))
+
+
+def nothing_kept(wanted: str | None) -> str:
+    """Return what is said where none of the agents has kept anything here; `wanted` is as `--agents` has it."""
+    if AIDER in (agents.named(wanted) or ()):
+        return "Aider writes into each project: ingest or watch the project's folder."
+    return "No known agent has kept anything here."
 
 
 def _with_value(args: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from chronofile.domain.rejection import OMISSION_SENTENCES
 from chronofile.domain.wording import counted
 from chronofile.infra.agents import agents_places
+from chronofile.infra.cli.agents import nothing_kept
 from chronofile.infra.cli.calls import Call
 from chronofile.infra.cli.failures import DONE, FAILED, complain
 from chronofile.infra.cli.given import require_words
@@ -77,7 +78,7 @@ def ingest(
     """
     require_words("PATH", *paths or ())
     places = {} if agents is None else agents_places(agents)
-    named, selected = _named(paths, places, is_of_agents=agents is not None)
+    named, selected = _named(paths, places, agents)
     with call.memory() as memory, watched(lambda: sizes(named, memory.config.home, selected)) as progress:
         report = memory.ingest(
             named,
@@ -104,13 +105,13 @@ def ingest(
 
 
 def _named(
-    paths: Sequence[str] | None, places: Mapping[str, Sequence[Kept]], *, is_of_agents: bool
+    paths: Sequence[str] | None, places: Mapping[str, Sequence[Kept]], agents: str | None
 ) -> tuple[list[Path], dict[Path, Selection]]:
     """Return what is to be captured, and of agents' folders what there is to be taken; a path that is given is whole."""
-    if not is_of_agents:
+    if agents is None:
         return [Path(path) for path in paths or ["."]], {}
     if not places:
-        note("No known agent has kept anything here.")
+        note(nothing_kept(agents))
     given = [Path(path).absolute() for path in paths or ()]
     kept = [place for found in places.values() for place in found if place.path not in given]
     return [*given, *paths_of(kept)], selections(kept)
@@ -178,5 +179,6 @@ def _write_notes(report: IngestReport) -> None:
 
 
 def _nothing_found(report: IngestReport) -> str | None:
-    counts = (report.sources, report.unchanged, report.moved, report.removed, len(report.rejected))
+    older = report.omitted.get("older-copy", 0)
+    counts = (report.sources, report.unchanged, report.moved, report.removed, len(report.rejected), older)
     return None if any(counts) else "Nothing to capture was found there."

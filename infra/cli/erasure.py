@@ -43,7 +43,7 @@ REDACT_EXAMPLES = """
 Sources = Annotated[
     list[str] | None,
     typer.Option(
-        "--source", metavar="URI|PATH", help="A source, by its URI, its path or its id; repeatable."
+        "--source", metavar="URI|PATH", help="A source, by its URI, its path, FILE#ID or its id; repeatable."
     ),
 ]
 Scopes = Annotated[
@@ -204,7 +204,8 @@ def preview_lines(preview: ErasurePreview, verb: str) -> Iterator[str]:
 
 def _concerned(source: Concerned) -> str:
     quoted = f"{counted(source.quoted, 'passage')} quoted, " if source.quoted else ""
-    cut = f" ({quoted}{counted(source.places, 'place')} cut out)" if source.places else ""
+    turns = f" of {counted(source.turns, 'turn')}" if source.turns else ""
+    cut = f" ({quoted}{counted(source.places, 'place')}{turns} cut out)" if source.places else ""
     return f"{place(source.uri) if source.uri else source.id}{cut}"
 
 

@@ -42,7 +42,9 @@ Topic = Annotated[str | None, typer.Option(metavar="T", help="Passages of this t
 Kind = Annotated[str | None, typer.Option(metavar="K", help="Passages of this kind alone.")]
 Session = Annotated[str | None, typer.Option(metavar="ID", help="Passages of this session alone.")]
 Speaker = Annotated[str | None, typer.Option(metavar="P", help="What this person said alone.")]
-Source = Annotated[str | None, typer.Option(metavar="URI", help="A source by URI or path.")]
+Source = Annotated[
+    str | None, typer.Option(metavar="URI", help="A source by URI or path, a conversation as FILE#ID.")
+]
 Since = Annotated[str | None, typer.Option(metavar="T", help="What happened at this time or later.")]
 Until = Annotated[str | None, typer.Option(metavar="T", help="What happened by then.")]
 AsOf = Annotated[str | None, typer.Option(metavar="TIME|POSITION", help="What was known then.")]
@@ -86,13 +88,17 @@ def search(
     if batch is not None:
         with call.memory() as memory:
             return run_batch(memory, batch, fields)
+    from chronofile.infra.requests import working_directory
+
     question = _read_question() if query == STDIN else str(query)
     with call.memory() as memory:
         answer = memory.search(question, **fields)
+        here = None if answer.matched or scope else working_directory()
+        is_of_here = here is not None and memory.scopes_here(here) is not None
     if as_json:
         write_json(values_of(answer))
     else:
-        _write(answer, show_all=show_all, explain=explain)
+        _write(answer, show_all=show_all, explain=explain, is_of_here=is_of_here)
     return DONE
 
 
@@ -120,7 +126,8 @@ def _read_question() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").strip()
 
 
-def _write(answer: Answer, *, show_all: bool, explain: bool) -> None:
+def _write(answer: Answer, *, show_all: bool, explain: bool, is_of_here: bool) -> None:
+    """Print the hits that match; `is_of_here` tells that the working directory's scopes alone were asked."""
     for sentence in answer.degraded:
         note(f"Degraded: {sentence}")
     shown = answer.hits if answer.matched or show_all else ()
@@ -129,4 +136,5 @@ def _write(answer: Answer, *, show_all: bool, explain: bool) -> None:
     if not answer.matched:
         where = ", ".join(answer.scopes) or "any scope"
         hint = "" if show_all or not answer.hits else " --all shows the nearest passages."
+        hint += " --scope all looks everywhere." if is_of_here else ""
         note(f"Nothing in {where} matches.{hint}")

@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 
 from chronofile.domain.decoding import decode
 from chronofile.domain.documents import DOCUMENTS, Extracted, NotExtracted
-from chronofile.domain.erasure import MARK, without_texts
+from chronofile.domain.erasure import without_texts
 from chronofile.domain.errors import ChronofileError
 from chronofile.domain.events import Event, RevisionCaptured
-from chronofile.domain.formats import FORMATS, holds_json
+from chronofile.domain.formats import holds_json, slack
+from chronofile.domain.formats.slack.markup import escaped
 from chronofile.domain.ports import Extractor
-from chronofile.domain.turns import State, Turn
+from chronofile.infra.erasing.chains import TITLE, Chain, Cut, Read, chains
+from chronofile.infra.erasing.harder import cut_harder
 from chronofile.infra.erasing.quoting import Names, Unquoted, named_in
+from chronofile.infra.erasing.suspects import Suspects
 from chronofile.ingest import documents
 from chronofile.ingest.cleaning import (
     ERASED,
-    FIELDS_KEPT,
     Remove,
     cut_out,
     decoded_line,
     encoded_line,
     forms,
-    literal,
-    literals,
-    rewritten,
 )
 from chronofile.ingest.redaction import Redacted, redact
 
-PIECE_CHARS_MIN = 4
-"""A shorter piece of a text that is spread over several strings stays: it tells nothing."""
 VARIANT_LEVELS = 2
 """How often a text may have been written as JSON within the string that it stands in."""
-SPAN_CHARS_MIN = 12
-"""A shorter piece is not looked for when its source is captured again: it would be found too often."""
-
-Read = Callable[[str], bytes | None]
-"""Returns the content of a key, None where it was erased."""
 
 
 class NotCutOut(ChronofileError):
     """The passage cannot be taken out of one of the sources that hold it; nothing was erased. Erase that source:"""
-
-
-@dataclass(slots=True)
-class Cut:
-    """What cutting came to: the cleaned content of each key that held something, and the texts that were taken out."""
-
-    cleaned: dict[str, Redacted] = field(default_factory=dict)
-    removed: set[str] = field(default_factory=set)
-
-    @property
-    def places(self) -> int:
-        return sum(sum(found.counts.values()) for found in self.cleaned.values())
 
 
 def cut_texts(
@@ -69,23 +48,24 @@ def cut_texts(
     `source` is how the source is called where that fails. Raises NotCutOut where a text would still be read from what
     is left, and where a document cannot be read: of one that holds a text only its own text is kept.
     """
-    wanted = {variant for text in texts for variant in variants(text)}
+    is_marked_up = any(isinstance(event, RevisionCaptured) and event.format == slack.name for event in events)
+    written = {*texts, *map(escaped, texts)} if is_marked_up else texts
+    wanted = {variant for text in written for variant in variants(text)}
     cut = Cut()
     unquoted = Unquoted(names)
 
     def remove(text: str) -> tuple[str, int]:
         return without_texts(text, wanted)
 
-    for chain in chains(events):
+    for chain in chains(events, read):
         try:
-            _cut_chain(chain, remove, unquoted, read, cut, extractor)
+            _cut_chain(chain, remove, unquoted, cut, extractor)
         except NotExtracted as failure:
             raise NotCutOut(source) from failure
-        harder = iter((_without_pieces(texts, cut.removed), _without_words(remove, cut.removed)))
-        while left := _turns_with(chain, remove, read, cut):
-            if (change := next(harder, None)) is None:
-                raise NotCutOut(source)
-            _cut_turns(chain, left, change, read, cut)
+        suspects = Suspects.of(texts, chain.turns(None), after := chain.turns(cut), remove)
+        cut.turns |= suspects.keys - {TITLE}
+        if suspects.left(after) and not cut_harder(chain, texts, suspects, cut):
+            raise NotCutOut(source)
     cut.removed |= wanted | unquoted.removed if cut.cleaned else set()
     return cut
 
@@ -100,7 +80,13 @@ def cut_secrets(events: Sequence[Event], name: str, read: Read, extractor: Extra
         if event.format in DOCUMENTS and extractor is not None:
             found = _redacted_document(content, event, name, extractor)
         else:
-            found = redact(content, encoding=event.encoding, records=holds_json(event.format), name=name)
+            found = redact(
+                content,
+                encoding=event.encoding,
+                records=holds_json(event.format),
+                name=name,
+                marked_up=event.format == slack.name,
+            )
         if found.counts:
             cut.cleaned[event.content] = found
     return cut
@@ -117,27 +103,15 @@ def _redacted_document(content: bytes, event: RevisionCaptured, name: str, extra
         return Redacted(content, {})
 
 
-def chains(events: Iterable[Event]) -> list[list[RevisionCaptured]]:
-    """Return the source's revisions: each a whole and the ranges that continue it."""
-    found: list[list[RevisionCaptured]] = []
-    for event in events:
-        if isinstance(event, RevisionCaptured):
-            if event.start == 0 or not found:
-                found.append([])
-            found[-1].append(event)
-    return found
-
-
 def variants(text: str) -> set[str]:
     """Return a text as it may stand in a string: as it is, and as JSON within it, once and twice."""
     return forms(text, VARIANT_LEVELS)
 
 
 def _cut_chain(
-    chain: Sequence[RevisionCaptured],
+    chain: Chain,
     remove: Remove,
     unquoted: Unquoted,
-    read: Read,
     cut: Cut,
     extractor: Extractor | None,
 ) -> None:
@@ -146,8 +120,8 @@ def _cut_chain(
         left, count = remove(left)
         return left, quoted + count
 
-    for event in chain:
-        if event.content in cut.cleaned or (content := read(event.content)) is None:
+    for event in chain.ranges:
+        if event.content in cut.cleaned or (content := chain.read(event.content)) is None:
             continue
         if event.format in DOCUMENTS:
             text, count = remove_both(_text_of(content, event, extractor))
@@ -189,100 +163,3 @@ def _decoded(found: Redacted, encoding: str, remove: Remove) -> Redacted:
     if not count:
         return found
     return Redacted(cleaned.encode(encoding, "replace"), {ERASED: count + found.counts.get(ERASED, 0)})
-
-
-def _turns_with(chain: Sequence[RevisionCaptured], remove: Remove, read: Read, cut: Cut) -> list[Turn]:
-    """Return the turns of a revision as it would be read now that still hold one of the texts."""
-    state: State | None = None
-    left: list[Turn] = []
-    for event in chain:
-        fold = FORMATS.get(event.format)
-        content = cut.cleaned[event.content].content if event.content in cut.cleaned else read(event.content)
-        if fold is None or content is None:
-            continue
-        lines = decode(content, event.encoding)[0].removesuffix("\n").split("\n")
-        folded = fold.fold(state, lines)
-        state = folded.state
-        left += [turn for turn in folded.turns if remove(turn.text)[1]]
-    return left
-
-
-Change = Callable[[str | None, str], str]
-"""Returns what is left of a string, given the name of the field that it stands in."""
-
-
-def _cut_turns(
-    chain: Sequence[RevisionCaptured], left: Sequence[Turn], change: Change, read: Read, cut: Cut
-) -> None:
-    """Change the strings of the records that turns are made of."""
-    marks = {literal(native) for turn in left for native in turn.native_ids}
-    for event in chain:
-        before = cut.cleaned.get(event.content)
-        content = before.content if before else read(event.content)
-        if content is None:
-            continue
-        lines, count = content.split(b"\n"), 0
-        for number, line in enumerate(lines):
-            text = decoded_line(line)
-            if not any(mark in text for mark in marks):
-                continue
-            changes = [
-                (start, end, changed)
-                for start, end, name, said in literals(text)
-                if (changed := change(name, said)) != said
-            ]
-            if changes:
-                lines[number] = encoded_line(rewritten(text, changes))
-                count += len(changes)
-        if count:
-            earlier = before.counts.get(ERASED, 0) if before else 0
-            cut.cleaned[event.content] = Redacted(b"\n".join(lines), {ERASED: earlier + count})
-
-
-def _without_pieces(texts: Collection[str], removed: set[str]) -> Change:
-    """Return what takes out of a string what it shares with a text that is put together from several."""
-
-    def change(name: str | None, said: str) -> str:
-        if name in FIELDS_KEPT:
-            return said
-        shown = literal(said)[1:-1]
-        for text in texts:
-            if len(said.strip()) >= PIECE_CHARS_MIN and (said.strip() in text or shown in text):
-                return _marked(said, said.strip(), removed)
-            if end := _shared(said, text):
-                said = _marked(said, said[-end:], removed)
-            if start := _shared(text, said):
-                said = _marked(said, said[:start], removed)
-        return said
-
-    return change
-
-
-def _without_words(remove: Remove, removed: set[str]) -> Change:
-    """Return what takes all out of a string: the last resort. What a record is read by goes only if it says the text."""
-
-    def change(name: str | None, said: str) -> str:
-        is_kept = name in FIELDS_KEPT and not remove(said)[1]
-        return said if is_kept or not said.strip() or said == MARK else _marked(said, said, removed)
-
-    return change
-
-
-def _marked(said: str, piece: str, removed: set[str]) -> str:
-    if len(piece) >= SPAN_CHARS_MIN:
-        removed.add(piece)
-    return said.replace(piece, MARK)
-
-
-def _shared(first: str, second: str) -> int:
-    """Return how many characters the end of the one and the beginning of the other have in common, 0 for few."""
-    for size in range(min(len(first), len(second)), PIECE_CHARS_MIN - 1, -1):
-        if first.endswith(second[:size]):
-            return size
-    return 0
-
-
-def counts_of(cut: Cut, event: RevisionCaptured) -> Mapping[str, int]:
-    """Return what was taken out of a range in all: before, and now."""
-    now = cut.cleaned[event.content].counts if event.content in cut.cleaned else {}
-    return {name: event.redactions.get(name, 0) + now.get(name, 0) for name in {*event.redactions, *now}}

@@ -21,7 +21,8 @@ from chronofile.domain.events import (
     SourceRemoved,
 )
 from chronofile.domain.identity import decoded, encoded
-from chronofile.infra.erasing.cutting import Cut, Read, counts_of, cut_secrets, cut_texts, variants
+from chronofile.infra.erasing.chains import Cut, Read, counts_of
+from chronofile.infra.erasing.cutting import cut_secrets, cut_texts, variants
 from chronofile.infra.erasing.quoting import Names, Unquoted
 from chronofile.ingest import erased
 from chronofile.ingest.cleaning import ERASED
@@ -59,6 +60,8 @@ class Loss:
     spans: tuple[str, ...] = ()
     closes: bool = False
     places: int = 0
+    turns: int = 0
+    """How many turns of a transcript said what is taken out."""
 
 
 def whole(parts: Parts, now: Occasion, stream: str, events: Sequence[Event], _read: Read) -> Loss:
@@ -223,6 +226,7 @@ def _recaptured(parts: Parts, now: Occasion, stream: str, events: Sequence[Event
         originals=frozenset(),
         contents=contents,
         places=cut.places,
+        turns=len(cut.turns),
     )
 
 

@@ -12,7 +12,7 @@ from chronofile.domain import streams
 from chronofile.domain.envelope import Recorded
 from chronofile.domain.events import Event
 from chronofile.domain.identity import digest
-from chronofile.infra.erasing.cutting import Read
+from chronofile.infra.erasing.chains import Read
 from chronofile.infra.erasing.losses import Loss, Occasion, redacted, whole, without
 from chronofile.infra.erasing.tables import written
 from chronofile.ingest import erased

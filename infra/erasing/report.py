@@ -10,13 +10,15 @@ from dataclasses import dataclass
 class Concerned:
     """A source or memory that goes as a whole (`places` 0), or that loses something at so many places.
 
-    `quoted` is how many passages of what is erased Chronofile quoted in it.
+    `quoted` is how many passages of what is erased Chronofile quoted in it, and `turns` how many turns of a transcript
+    lose something: no other turn does.
     """
 
     id: str
     uri: str
     places: int
     quoted: int = 0
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

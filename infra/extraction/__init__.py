@@ -73,7 +73,8 @@ class Extraction:
             except _NeverHeard:
                 self._let_go()
                 if is_last:
-                    raise NotExtracted("document-broken", "Its reader could not be started.") from None
+                    # It says nothing of the document, which is read again by the next run.
+                    raise NotExtracted("documents-extra", "Its reader could not be started.") from None
             except NotExtracted as failure:
                 if not worker.is_alive or failure.reason == "document-costly":
                     self._let_go()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from io import BytesIO
 from xml.sax.saxutils import unescape
 
@@ -71,7 +72,8 @@ def _said(cell: object) -> str:
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+        # As many digits as it has, and noughts after them: large ones are numbers of accounts and of orders.
+        return f"{Decimal(repr(cell)):f}".removesuffix(".0") if cell.is_integer() else repr(cell)
     if isinstance(cell, datetime.datetime):
         return cell.isoformat(sep=" ")
     return str(cell)

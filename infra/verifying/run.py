@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -13,6 +15,7 @@ from chronofile.domain.events import ContentErased
 from chronofile.domain.times import FIRST
 from chronofile.infra.reports import Disagreement, Listed
 from chronofile.infra.verifying.contents import KeptContents, named
+from chronofile.ingest import known
 from chronofile.ingest.comparing import Comparing
 from chronofile.projections import control, passages, sources
 from chronofile.projections.anew import Difference
@@ -77,7 +80,7 @@ class Verification:
             reversals=_reversals(conn, position),
             uris={row.id: row.uri for row in conn.execute(sa.select(sources.source))},
             kept=KeptContents(conn, parts.contents, erased.keys() | later),
-            comparing=Comparing(parts.contents.key),
+            comparing=Comparing(parts.contents.key, partial(_copies, parts)),
             erased=erased,
             erased_later=later,
         )
@@ -121,6 +124,11 @@ class Verification:
         for row in self.conn.execute(rejected.order_by(sources.source.c.id)):
             if only is None or row.id in only:
                 self.note(row.id, "rejected", detail=row.rejection)
+
+
+def _copies(parts: Parts, source: str) -> list[Path]:
+    with parts.store.cursor() as cursor:
+        return known.copies(cursor, source)
 
 
 def _reversals(conn: sa.Connection, position: int) -> Reversals:

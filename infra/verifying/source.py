@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import sqlalchemy as sa
 
 from chronofile.domain import sources as domain
 from chronofile.domain.events import MemoryCorrected, MemoryForgotten, MemoryRemembered, RevisionCaptured
@@ -15,6 +17,7 @@ from chronofile.ingest.comparing import Captured
 from chronofile.projections import anew
 from chronofile.projections.anew import Anew, Place
 from chronofile.projections.histories import History, Reversals
+from chronofile.projections.passages import failure
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ class VerifiedSource:
             run.note(self.id, "undone", count=hidden)
         # What cannot be parsed is listed with the failures, and has the passages of what could be before it.
         if fresh.failure is None and not contents.keys() & run.erased_later:
-            self._compare_passages(fresh)
+            self._compare_passages(fresh, places)
         return contents
 
     def _read(self, fresh: Anew, places: Mapping[int, Place]) -> dict[str, bool]:
@@ -69,12 +72,21 @@ class VerifiedSource:
                 fresh.take(event, content, places[event.revision])
         return contents
 
-    def _compare_passages(self, fresh: Anew) -> None:
+    def _compare_passages(self, fresh: Anew, shown: Collection[int]) -> None:
         expected = fresh.outlines()
-        self.run.passages += sum(len(outline) for outline in expected.values())
         found = anew.standing(self.run.conn, self.id, self.run.position)
-        for difference in (*fresh.differences, *anew.differences(expected, found)):
+        differences = [*fresh.differences, *anew.differences(expected, found)]
+        if differences and self._was_unreadable(shown):
+            # What can be read here could not where the passages were made; that is listed with the failures.
+            return
+        self.run.passages += sum(len(outline) for outline in expected.values())
+        for difference in differences:
             self.run.tell_difference(self.id, difference)
+
+    def _was_unreadable(self, shown: Collection[int]) -> bool:
+        """Tell whether the projection could not read one of the revisions that are shown."""
+        query = sa.select(failure.c.revision).where(failure.c.source == self.id)
+        return not set(self.run.conn.scalars(query)).isdisjoint(shown)
 
     def _compare_file(self, source: domain.Source) -> None:
         """Compare the file with all that was captured of it last, also what was undone since."""
@@ -98,6 +110,7 @@ class VerifiedSource:
                 format=source.format or "",
                 session=source.session,
                 ranges=ranges,
+                source=self.id,
             )
         )
         if found.state != "same":

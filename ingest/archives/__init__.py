@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from chronofile.domain.formats import FORMATS
 from chronofile.domain.formats.heads import Head
+from chronofile.domain.rejection import NotRead
 from chronofile.ingest.archives import cursor, opencode, slack, zips
 from chronofile.ingest.archives.databases import MAGIC, Database, opened_database
 from chronofile.ingest.archives.unpacked import Unpacked, listed
@@ -32,12 +34,14 @@ def unpack(
     """Return the conversations in a file; None when it is none that holds them one by one.
 
     `form` is the format that its beginning was recognised as, and `wanted` the only one that is asked for. Raises
-    NotRead, also while it is iterated.
+    NotRead, also while it is iterated; `no-conversation` for a zip archive or a database that holds none.
     """
-    if sniffed.beginning.startswith(_ZIP):
-        return zips.unpack(path, wanted)
-    if sniffed.beginning.startswith(MAGIC):
-        return _of_database(path, wanted)
+    if sniffed.beginning.startswith((*_ZIP, MAGIC)):
+        is_zip = sniffed.beginning.startswith(_ZIP)
+        unpacked = zips.unpack(path, wanted) if is_zip else _of_database(path, wanted)
+        if unpacked is None and (wanted is None or wanted in FORMATS):
+            raise NotRead(path, "no-conversation")
+        return unpacked
     if form is None:
         return None
     return GATHERED[form](path, sniffed.head) if form in GATHERED else _listed(path, form)
@@ -58,6 +62,8 @@ def _of_database(path: Path, wanted: str | None) -> Iterator[Unpacked] | None:
     with opened_database(path) as database:
         held = [form for form, (is_known, _) in _DATABASES.items() if is_known(database)]
     chosen = [form for form in held if wanted in (None, form)]
+    if held and not chosen:
+        raise NotRead(path, "other-format")
     return _rows(path, chosen) if chosen else None
 
 

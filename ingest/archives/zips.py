@@ -32,6 +32,8 @@ class _Contents:
     held: list[tuple[str, str]]
     left_out: list[LeftOut]
     others: int = 0
+    is_of_others: bool = False
+    """Whether it holds conversations, of formats that were not asked for."""
 
 
 def unpack(path: Path, wanted: str | None = None) -> Iterator[Unpacked] | None:
@@ -47,6 +49,8 @@ def unpack(path: Path, wanted: str | None = None) -> Iterator[Unpacked] | None:
     if contents.left_out:
         first = contents.left_out[0]
         raise NotRead(path, first.reason, first.detail)
+    if contents.is_of_others:
+        raise NotRead(path, "other-format")
     return None
 
 
@@ -87,6 +91,7 @@ def _contents(shelf: Zip, wanted: str | None) -> _Contents:
             found.held.append((name, format_name))
         else:
             found.others += 1
+            found.is_of_others = found.is_of_others or format_name is not None
     return found
 
 

@@ -27,12 +27,12 @@ class Ranges:
 
 
 def in_ranges(form: Format, lines: Sequence[str], ends: Iterable[int] = ()) -> Ranges:
-    """Fold range by range, the state through JSON as a store would keep it."""
+    """Fold range by range, the state through JSON as a store would keep it, which sorts keys."""
     found = Ranges()
     begin = 0
     for end in [*sorted(ends), len(lines)]:
         folded = form.fold(found.state, lines[begin:end])
-        found.state = json.loads(json.dumps(folded.state))
+        found.state = json.loads(json.dumps(folded.state, sort_keys=True))
         found.turns.update({turn.key: turn for turn in folded.turns})
         for key in folded.superseded:
             if key in found.turns:

@@ -207,3 +207,46 @@ def test_every_line_comes_out_once_and_every_word_of_it(lines: list[str]) -> Non
         words = "".join(turn.text for turn in in_ranges(aider, part).turns.values())
         for line in part:
             assert line.lstrip("#> ").strip() in words or line.startswith(("# aider chat", "<div", "</div"))
+
+
+INTERRUPTED = f"""{START}
+
+> Aider v0.80·
+
+#### write the walrus·
+
+Here it is:
+
+```python
+def walrus():
+
+^C KeyboardInterrupt
+
+# aider chat started at 2026-05-09 11:00:00
+
+> Aider v0.80·
+
+#### describe the platypus·
+
+It lays eggs.
+""".replace("·", "  ")
+
+
+def test_a_session_that_ended_within_a_code_block_does_not_swallow_the_next() -> None:
+    sessions = parted(INTERRUPTED)
+
+    assert list(sessions) == [KEY, "2026-05-09T11:00:00"]
+    for lines in sessions.values():
+        for ends in ((), range(len(lines))):
+            turns = in_ranges(aider, lines, ends).turns
+            assert [turn.role for turn in turns.values()] == ["tool", "user", "assistant"]
+    whole, lines = sessions, INTERRUPTED.split("\n")
+    for end in range(len(lines)):
+        for session, part in parted("\n".join(lines[:end]) + "\n").items():
+            assert whole[session or ""][: len(part)] == part
+
+
+def test_a_beginning_in_a_code_block_is_none_where_aider_printed_nothing() -> None:
+    block = "```\nfirst\n\n# aider chat started at 2020-01-01 00:00:00\n\nno print\n```"
+
+    assert list(parted(f"{START}\n\n> Aider  \n\n#### Hi  \n\n{block}\n")) == [KEY]

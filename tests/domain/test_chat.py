@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -299,3 +300,49 @@ def test_no_file_of_a_library_or_of_this_project_is_taken_for_a_chat(folder: str
             if b"\0" not in head and is_chat(head.decode("utf-8", "replace"), path.with_suffix(".txt").name):
                 wrong.append(str(path))
     assert wrong == []
+
+
+SPACES = " " * 200_000
+SLOW = (
+    f"# a{SPACES}b", f"## a{SPACES}#{SPACES}b", "#" + "#" * 200_000, f"10:00 From a to {SPACES}x", "10:00 From" + " to" * 60_000,
+    f"User{SPACES}x", f"> {SPACES}x", f"a said{SPACES}x", f"01/01/2020, 10:00 - {SPACES}x", "# gpt" + " 1111" * 23 + " x",
+    "gpt" + " 1111" * 11 + " x: hi", "**" + "a" * 200_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SLOW, ids=range(len(SLOW)))
+def test_no_line_takes_long(line: str) -> None:
+    lines = ["# User", "Hi", "", "# Assistant", "Yes", line, "", "# User", "And?", "", "# Assistant", "No"]
+    began = time.perf_counter()
+
+    chat.recognise(Head.of("\n".join([line, *lines]), "x.md"))
+    chat.identify(lines, "x.md")
+    chat.fold(None, [line, *lines])
+
+    assert line in "\n".join(turn.text for turn in chat.fold(None, lines).turns)
+    assert time.perf_counter() - began < 5
+
+
+def test_a_long_line_after_a_label_is_said_whole() -> None:
+    words = "word " * 10_000 + "end  "
+
+    assert said(f"User: {words}\nAssistant: Yes\nUser: Thanks")[0][3] == words
+
+
+def test_a_heading_may_be_closed_and_have_white_space_behind_it() -> None:
+    text = "# The talk ##    \n## User ##{}\nHi\n## Assistant #\nYes\n## User\nBye"
+    turns = said(text.format(" " * 1_000))
+
+    assert [(role, text) for role, _, _, text in turns][1:] == [
+        ("user", "Hi"),
+        ("assistant", "Yes"),
+        ("user", "Bye"),
+    ]
+    assert chat.fold(None, text.split("\n")).title == "The talk"
+
+
+def test_products_are_speakers_with_whatever_version() -> None:
+    names = ["Claude Opus 4.1", "gpt-4o-mini 2024", "Gemini 2.5 Pro", "Claude Code"]
+    for name in names:
+        assert said(f"User: Hi\n{name}: Yes\nUser: Bye")[1][:2] == ("assistant", name)
+    assert "assistant" not in [role for role, *_ in said("User: Hi\nGpt 1111 seasons: Yes\nUser: Bye")]

@@ -422,3 +422,11 @@ def test_the_samples_are_read_with_nothing_unreadable() -> None:
             assert folded.turns, path.name
             assert all("synthetic-" in kind for kind in folded.unknown or {}), path.name
     assert paths
+
+
+@pytest.mark.parametrize("kind", [{"a": 1}, ["text"], 5, None])
+def test_a_block_whose_type_is_no_word_is_counted_and_its_words_come_out(kind: Any) -> None:
+    folded = fold(conversation(message(content=[{"type": kind, "text": "The heron flew"}])))
+
+    assert "The heron flew" in [turn.text for turn in said(folded)]
+    assert folded.unknown == {"block": 1}

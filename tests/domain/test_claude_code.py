@@ -773,3 +773,58 @@ def test_a_sample_folds_line_by_line_to_the_same_turns(path: Path) -> None:
     lines = read(path)[:150]
 
     assert in_ranges(lines, range(len(lines)))[0] == in_ranges(lines, [])[0]
+
+
+def test_a_prompt_typed_anew_behind_another_attachment_takes_the_first_ones_place() -> None:
+    def hook(uuid: str, parent: str) -> str:
+        return line(
+            "attachment",
+            uuid,
+            parentUuid=parent,
+            attachment={"type": "hook_success", "content": f"Of {uuid}"},
+        )
+
+    lines = [
+        line("user", "u1", "Begin", parentUuid=None),
+        said("m1", "a1", text("Begun"), parentUuid="u1"),
+        hook("t1", "a1"),
+        line("user", "u2", "Wrong", parentUuid="t1"),
+        said("m2", "a2", text("Wrongly"), parentUuid="u2"),
+        hook("t2", "a1"),
+        line("progress", "p2", parentUuid="t2"),
+        line("user", "u3", "Right", parentUuid="p2"),
+        said("m3", "a3", text("Rightly"), parentUuid="u3"),
+    ]
+    for ends in ((), (5,), range(1, len(lines))):
+        turns, _ = in_ranges(lines, ends)
+        assert [one.key for one in turns.values() if one.superseded] == ["u2", "m2"]
+
+
+def test_a_prompt_behind_one_that_waited_goes_on_from_it() -> None:
+    queued = {"type": "queued_command", "prompt": "And this?", "commandMode": "prompt"}
+    lines = [
+        said("m1", "a1", text("Begun"), parentUuid="u0"),
+        line("user", "u1", "First", parentUuid="a1"),
+        line("attachment", "t1", parentUuid="a1", attachment=queued),
+        line("user", "u2", "Then", parentUuid="t1"),
+    ]
+
+    assert not any(one.superseded for one in fold(*lines).turns)
+
+
+def test_a_session_that_begins_twice_keeps_both() -> None:
+    lines = [line("user", f"u{n}", f"Prompt {n}", parentUuid=None) for n in range(2)]
+
+    assert not any(one.superseded for one in fold(*lines).turns)
+
+
+def test_a_page_that_a_search_found_has_its_address_and_title() -> None:
+    page = {"type": "web_search_result", "url": "https://a.invalid", "title": "On kelp"}
+
+    assert turn(line("user", "u", [result([page])])).text == "[web_search_result https://a.invalid, On kelp]"
+
+
+def test_a_reminder_in_the_middle_of_words_stays_with_them() -> None:
+    words = "Hello <system-reminder>Be short.</system-reminder>"
+
+    assert typed(turn(line("user", "u", words))) == [("text", words)]

@@ -732,3 +732,9 @@ def test_every_word_of_a_sample_is_in_some_turn(path: Path) -> None:
     assert all(words in everything for words in spoken(lines))
     assert in_ranges(lines, range(len(lines)))[0] == whole
     assert folded.unreadable == 0
+
+
+def test_a_block_whose_type_is_no_word_is_no_message_of_codexs() -> None:
+    record = json.dumps({"type": "message", "role": "user", "content": [{"type": ["input_text"]}]})
+
+    assert codex.recognise(Head.of(record, "x.jsonl", (record,))).confidence == 0.0

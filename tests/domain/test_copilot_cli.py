@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chronofile.domain.formats import copilot_cli, recognise
+from chronofile.domain.formats.copilot_cli.events import KNOWN_MAX
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.turns import Folded, Turn
 from tests.domain.ranges import in_ranges, typed
@@ -334,3 +335,20 @@ def test_deep_nesting_is_counted_and_the_rest_is_read() -> None:
     )
 
     assert folded.turns[-1].text == "stop"
+
+
+def test_what_is_forgotten_first_does_not_depend_on_the_ranges() -> None:
+    count = KNOWN_MAX + 3
+    calls = [f"c{count - n:04d}" for n in range(count)]
+    records = [BEGINNING]
+    for number, call_id in enumerate(calls):
+        told = {"toolCallId": call_id, "toolName": f"tool{number}", "arguments": {"at": str(number)}}
+        records.append(event("tool.execution_start", len(records) + 1, told))
+    for number, call_id in enumerate(calls[-8:]):
+        told = {"toolCallId": call_id, "result": {"content": f"result {number}"}}
+        records.append(event("tool.execution_complete", len(records) + 1, told))
+    lines = lines_of(*records)
+
+    whole = in_ranges(copilot_cli, lines).turns
+    assert whole == in_ranges(copilot_cli, lines, [count - 2, count + 1]).turns
+    assert [turn.speaker for turn in whole.values()][-1] == f"tool{count - 1}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import time
 from typing import Any
 
 import pytest
@@ -423,3 +424,56 @@ def test_deep_nesting_is_counted_and_the_rest_is_read() -> None:
     turns = in_ranges(copilot_vscode, [*deep, *more], range(4)).turns
 
     assert "Still here." in {turn.text for turn in turns.values()}
+
+
+def test_the_order_of_arguments_and_answers_does_not_depend_on_the_ranges() -> None:
+    given = {"kind": "input", "rawInput": {"zeta": "one", "alpha": "two"}}
+    tool = {
+        "kind": "toolInvocationSerialized",
+        "toolCallId": "c1",
+        "toolId": "lift",
+        "toolSpecificData": given,
+    }
+    asked = {
+        "kind": "questionCarousel",
+        "questions": [{"title": "Which?"}],
+        "data": {"zz": "first", "aa": "second"},
+    }
+    records = [
+        log(request(1, "Hm?", tool, asked)),
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [markdown("Done.")]},
+    ]
+
+    assert replayed(*records) == replayed(*records, ends=(1,))
+
+
+def test_an_answer_of_many_pieces_is_made_once() -> None:
+    pushes = [
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [markdown(f"word {n} ")]} for n in range(3_000)
+    ]
+    began = time.perf_counter()
+
+    turns = replayed(log(request(1, "Hm?")), *pushes)
+
+    assert turns["request_1/response"].text == "".join(f"word {n} " for n in range(3_000))
+    assert time.perf_counter() - began < 2
+
+
+def test_what_a_change_takes_away_was_said_before() -> None:
+    records = [
+        log(),
+        {"kind": 2, "k": ["requests"], "v": [request(1, "First")]},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": [markdown("Half.")]},
+        {"kind": 1, "k": ["requests", 0, "response"], "v": []},
+        {"kind": 2, "k": ["requests"], "v": [request(2, "Second")], "i": 0},
+    ]
+
+    whole, cut = replayed(*records), replayed(*records, ends=(1, 2, 3, 4))
+    assert whole == cut
+    assert [turn.text for turn in whole.values() if turn.superseded] == ["First", "Half."]
+
+
+def test_a_part_whose_kind_is_no_word_is_counted() -> None:
+    folded = fold(chat(request(1, "Hm?", {"kind": ["thinking"], "value": "x"}, {"kind": {}})))
+
+    assert sum((folded.unknown or {}).values()) == 2

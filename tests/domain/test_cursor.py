@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +345,41 @@ def test_every_sample_is_read_without_a_remainder() -> None:
 
         assert folded.turns, path
         assert (folded.unknown, folded.unreadable) == ({}, 0), path
+
+
+def test_lines_that_look_like_rows_are_not_cursors_in_a_file() -> None:
+    stored = json.dumps({"blobs": "k1", "value": {"role": "user", "content": "A red kite"}})
+
+    assert cursor.recognise(Head("store.jsonl", (stored, stored))).confidence == 0.0
+    assert recognise(Head("store.jsonl", (stored, stored))) is None
+
+
+def test_rows_that_come_after_rows_are_folded_as_well() -> None:
+    first, second = (
+        row(key, {"role": "user", "content": said}, "blobs") for key, said in [("k1", "A"), ("k2", "B")]
+    )
+    state = cursor.fold(None, [first]).state
+
+    assert [turn.text for turn in cursor.fold(state, [second]).turns] == ["B"]
+    assert [turn.text for turn in cursor.fold({}, [said("C")]).turns] == ["C"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<user_query>" * 100_000, "<rules>" * 100_000, "<rules></rules>" * 20_000 + "x", "<rules " * 100_000],
+)
+def test_tags_without_an_end_are_read_once_and_stay_a_persons(text: str) -> None:
+    began = time.perf_counter()
+
+    (turn,) = cursor.fold(None, [said(text)]).turns
+
+    assert (turn.role, turn.text) == ("user", text)
+    assert time.perf_counter() - began < 5
+
+
+def test_each_query_is_a_persons_and_what_stands_between_is_cursors() -> None:
+    (turn,) = cursor.fold(
+        None, [said("<user_query>\nOne\n</user_query> so <user_query>Two</user_query> end <user_query>")]
+    ).turns
+
+    assert parts(turn) == [("text", "One"), ("notice", "so"), ("text", "Two"), ("notice", "end <user_query>")]

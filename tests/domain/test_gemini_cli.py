@@ -246,8 +246,8 @@ def test_a_session_is_known_by_its_id_and_else_by_its_beginning() -> None:
     named = gemini_cli.identify(sample.lines(), "x.jsonl")
     whole = gemini_cli.identify(lines_of(document()), "x.json")
     first = {"role": "user", "parts": [{"text": "Hi"}]}
-    short = gemini_cli.identify(lines_of({"history": [first]}), "a.json")
-    long = gemini_cli.identify(lines_of({"history": [first, first]}), "b.json")
+    short = gemini_cli.identify(lines_of({"history": [first | {"timestamp": 1_767_322_800}]}), "a.json")
+    long = gemini_cli.identify(lines_of({"history": [first | {"timestamp": 1_767_322_800}, first]}), "b.json")
 
     assert named is not None
     assert whole is not None
@@ -405,3 +405,35 @@ def test_every_text_comes_out() -> None:
     records.insert(40, {"$rewindTo": "i20"})
 
     assert in_ranges(gemini_cli, lines_of(BEGINNING, *records), [10, 30]).said == sorted(said)
+
+
+def test_conversations_that_begin_with_the_same_words_are_two() -> None:
+    def key(name: str, *texts: str, **fields: Any) -> str:
+        roles = ("user", "model")
+        history = [
+            {"role": roles[n % 2], "parts": [{"text": text}], **fields} for n, text in enumerate(texts)
+        ]
+        found = gemini_cli.identify(lines_of({"history": history}), name)
+        assert found is not None
+        return found.key
+
+    long = "All of it, and what comes of it when the tide is in, and who is asked for it, and who is not to be asked. "
+    one = key("save.json", "Hi", "Hello", "The kelp", long)
+
+    assert one != key("save.json", "Hi", "Hello", "The crab", long)
+    assert one != key("other.json", "Hi", "Hello", "The kelp", long)
+    assert one == key("/copies/save.json", "Hi", "Hello", "The kelp", long, "And then?", "Low tide")
+    # A time tells two apart better than their words, and a renamed copy is the same.
+    at = {"timestamp": "2026-01-02T03:04:05Z"}
+    assert key("a.json", "Hi", **at) == key("b.json", "Hi", "Hello", **at) != key("a.json", "Hi")
+
+
+def test_prompts_of_ai_studio_without_times_are_told_apart() -> None:
+    def key(name: str, *texts: str) -> str:
+        chunks = [{"role": "user", "text": text} for text in texts]
+        found = gemini_cli.identify(lines_of({"chunkedPrompt": {"chunks": chunks}}), name)
+        assert found is not None
+        return found.key
+
+    assert key("Trip plan", "Help me", "To Whitby") != key("Tax notes", "Help me", "With the form")
+    assert key("Prompt", "Help me", "To Whitby") != key("Prompt", "Help me", "With the form")

@@ -157,3 +157,46 @@ def test_nothing_raises(records: list[Any]) -> None:
     messages.fold(None, found)
     messages.recognise(Head("x", found))
     messages.identify(found, "x")
+
+
+def test_an_answer_that_only_calls_a_tool_is_a_message() -> None:
+    records = [
+        {"role": "user", "content": "Which lock is open?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"function": {"name": "locks", "arguments": "{}"}}],
+        },
+        {"role": "assistant", "toolCalls": [{"name": "doors", "args": {"at": "quay"}}]},
+        {"role": "tool", "content": "Lock 4"},
+    ]
+    folded = fold(records)
+
+    assert said(folded)[1:3] == [
+        ("assistant", "tool_call", "locks"),
+        ("assistant", "tool_call", "doors\nat: quay"),
+    ]
+    assert folded.unknown == {}
+    assert messages.recognise(Head("x", lines(records[:2]))).confidence == messages.CERTAIN
+
+
+def test_images_of_openais_shape_are_facts() -> None:
+    images = [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "https://a.invalid/x.png"}},
+        {"type": "input_image", "image_url": "data:image/jpeg;base64,QUJD"},
+        {"type": "input_image", "file_id": "f-1"},
+        {"type": "image_url", "image_url": 5},
+    ]
+    facts = [
+        "[image image/png, 3 bytes]",
+        "[image https://a.invalid/x.png]",
+        "[image image/jpeg, 3 bytes]",
+        "[image f-1]",
+        "[image]",
+    ]
+    folded = fold([{"role": "user", "content": images}, {"role": "tool", "content": images[:1]}])
+
+    assert [text for role, _, text in said(folded) if role == "user"] == facts
+    assert said(folded)[-1] == ("tool", "tool_result", facts[0])
+    assert folded.unknown == {}

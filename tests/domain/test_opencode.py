@@ -290,3 +290,13 @@ def test_deep_nesting_lone_surrogates_and_long_texts_come_through() -> None:
 
     assert len(folded.turns[0].text) > 5_000_000
     assert folded.unreadable == 1
+
+
+def test_parts_that_are_nested_too_deeply_are_counted_and_the_rest_is_read() -> None:
+    for levels in range(900, 1_010):
+        deep = "[" * levels + "]" * levels
+        part = f'{{"kind":"part","id":"p","message_id":"gone","value":{{"type":"tool","state":{{"input":{deep}}}}}}}'
+        folded = opencode.fold(None, [part, *message("m1", text("The rest"))])
+        opencode.identify([part], "x")
+
+        assert "The rest" in [turn.text for turn in folded.turns]

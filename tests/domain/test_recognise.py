@@ -33,6 +33,52 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
 
 
+def _records_of(blocks: list[Any]) -> list[dict[str, Any]]:
+    """Return the same blocks as the content of a message in the shapes of several formats."""
+    said = {"role": "user", "content": blocks}
+    author = {"id": "m", "author": {"role": "user"}, "content": {"content_type": "text", "parts": blocks}}
+    event = {"content": "x", "attachments": blocks, "toolRequests": blocks, "result": {"contents": blocks}}
+    request = {"requestId": "r", "message": {"text": "x", "parts": blocks}, "response": blocks}
+    return [
+        {"type": "user", "sessionId": "s", "uuid": "u", "message": said},
+        {"type": "assistant", "sessionId": "s", "uuid": "u", "message": {"id": "m", "content": blocks}},
+        {"type": "message", **said},
+        {"type": "response_item", "payload": {"type": "message", **said}},
+        {
+            "type": "event_msg",
+            "payload": {"type": "item_completed", "item": {"type": "AgentMessage", **said}},
+        },
+        {
+            "uuid": "u",
+            "chat_messages": [{"uuid": "m", "sender": "human", "content": blocks, "files": blocks}],
+        },
+        {"id": "m", "type": "gemini", "timestamp": "x", "content": blocks, "toolCalls": blocks},
+        {"chunkedPrompt": {"chunks": blocks}},
+        {"version": 3, "responderUsername": "x", "requests": [request]},
+        {"id": "c", "mapping": {"a": {"id": "a", "message": author}}},
+        {"info": {"id": "s"}, "messages": [{"info": {"id": "m", "role": "user"}, "parts": blocks}]},
+        {"type": "message", "ts": "1700000000.1", "text": "x", "blocks": blocks, "attachments": blocks},
+        {"type": "user.message", "id": "e", "parentId": None, "timestamp": "x", "data": event},
+        {"type": "assistant.message", "id": "e", "parentId": None, "timestamp": "x", "data": event},
+        {"blobs": "k", "value": said},
+        {"role": "tool", "content": blocks, "tool_calls": blocks},
+    ]
+
+
+def _block_shaped(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return records whose blocks have types of any kind, as a damaged file or one of the future may have them."""
+    kinds = st.sampled_from(["text", "tool_use", "tool_result", "image", "image_url", "new"]) | value
+    fields = ("kind", "text", "content", "input", "source", "url", "image_url")
+    block = st.fixed_dictionaries({"type": kinds}, optional=dict.fromkeys(fields, value))
+    blocks = st.lists(block | value, min_size=1, max_size=3)
+    return blocks.flatmap(lambda found: st.sampled_from(_records_of(found)))
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
+VALUES = st.recursive(SCALARS, _nested, max_leaves=20)
+FEW = st.recursive(SCALARS, _nested, max_leaves=4)
+
+
 def name_of(lines: list[str], path_name: str = "x.jsonl") -> str | None:
     found = recognise(Head.of("\n".join(lines), path_name, tuple(lines)))
     return found[0].name if found else None
@@ -102,11 +148,32 @@ def test_every_sample_is_recognised_as_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("key", [*FORMATS])
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=6), _nested, max_leaves=20))
+@given(VALUES)
 @settings(max_examples=60)
 def test_no_beginning_makes_a_format_raise(key: str, value: object) -> None:
+    _read_with(key, value)
+
+
+@pytest.mark.parametrize("key", [*FORMATS])
+@given(_block_shaped(FEW))
+@settings(max_examples=100)
+def test_no_type_of_a_block_makes_a_format_raise(key: str, value: object) -> None:
+    _read_with(key, value)
+
+
+@pytest.mark.parametrize("kind", [None, 5, {}, {"a": "b"}, [], ["text"]])
+def test_a_block_whose_type_is_no_word_makes_no_format_raise(kind: object) -> None:
+    for record in _records_of([{"type": kind, "kind": kind, "role": kind, "text": "x"}]):
+        for key in FORMATS:
+            _read_with(key, record)
+
+
+def _read_with(key: str, value: object) -> None:
     line = json.dumps(value)
     for head in (Head.of(line, "x.json", (line,)), Head.of(f"[{line}]", "x.json"), Head.of(line[:-2], "x")):
         FORMATS[key].recognise(head)
-        FORMATS[key].identify([line], "x.json")
-        FORMATS[key].fold(None, [line, "", "garbage"])
+    FORMATS[key].identify([line], "x.json")
+    folded = FORMATS[key].fold(None, [line, "", "garbage"])
+    # A store sorts the keys of what it keeps.
+    state = json.loads(json.dumps(folded.state, sort_keys=True))
+    FORMATS[key].fold(state, [line, "", "garbage"])

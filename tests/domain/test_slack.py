@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -382,3 +383,13 @@ def test_of_blocks_that_are_nested_without_end_the_text_is_kept() -> None:
 
     assert [turn.text for turn in found.turns] == ["first", "deep"]
     assert found.unknown in ({}, {"nested too deeply": 1})
+
+
+def test_a_day_whose_messages_share_a_stamp_is_read_once() -> None:
+    began = time.perf_counter()
+
+    found = folded(*(message(f"Word {n}") for n in range(5_000)), message("Word 7"))
+
+    assert [turn.text for turn in found.turns] == [f"Word {n}" for n in range(5_000)]
+    assert [turn.key for turn in found.turns[:3]] == [STAMP, f"{STAMP}#2", f"{STAMP}#3"]
+    assert time.perf_counter() - began < 5

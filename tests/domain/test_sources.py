@@ -135,10 +135,58 @@ def test_a_removed_source_is_removed_once_and_captured_again_when_it_comes_back(
     assert not evolve(source, again).removed
 
 
-def test_what_was_never_captured_cannot_be_removed() -> None:
-    rejected = source_of(reject(Source(), FILE, ("binary", "s1"), "file", NOW))
+def test_what_was_never_seen_cannot_be_removed() -> None:
+    assert remove(Source(), NOW) == []
 
-    assert remove(Source(), NOW) == remove(rejected, NOW) == []
+
+def test_a_rejection_is_over_once_and_told_again_when_it_comes_back() -> None:
+    rejection = reject(Source(), FILE, ("locked", "s1"), "file", NOW)
+    over = evolve(source_of(rejection), remove(source_of(rejection), NOW))
+    back = reject(over, FILE, ("locked", "s1"), "file", NOW)
+
+    assert (over.removed, remove(over, NOW)) == (True, [])
+    assert kinds(back) == ["CaptureRejected"]
+    assert kinds(remove(evolve(over, back), NOW)) == ["SourceRemoved"]
+
+
+def test_a_removed_source_that_is_rejected_stays_removed() -> None:
+    removed = evolve(source_of(CAPTURED), remove(source_of(CAPTURED), NOW))
+    rejected = evolve(removed, reject(removed, FILE, ("unreadable", "s1"), "file", NOW))
+
+    assert rejected.removed
+    assert kinds(capture(rejected, FILE, WHOLE, NOW)) == ["RevisionCaptured"]
+
+
+def test_what_is_shown_in_place_of_what_was_undone_is_held() -> None:
+    events: list[Event] = [registered(), revised("c1", batch="b1"), revised("c2", revision=2, batch="b2")]
+    source = source_of(events, reverted={"b2"})
+
+    assert capture(source, FILE, replace(WHOLE, original="c1"), NOW, again=True) == []
+    assert capture(source, FILE, replace(WHOLE, original="c2"), NOW) == []
+    assert kinds(capture(source, FILE, replace(WHOLE, original="c2"), NOW, again=True)) == [
+        "RevisionCaptured"
+    ]
+    assert kinds(capture(source, FILE, replace(WHOLE, original="c3"), NOW)) == ["RevisionCaptured"]
+
+
+def test_what_was_undone_stays_away_after_later_revisions_until_it_is_asked_for() -> None:
+    events: list[Event] = [registered(), revised("c1", batch="b1"), revised("c2", revision=2, batch="b2")]
+    later = [*events, revised("c3", revision=3, batch="b3")]
+    source = source_of(later, reverted={"b2"})
+    back = source_of([*later, revised("c2", revision=4, batch="b4"), revised("c5", revision=5)], {"b2"})
+    seen = replace(WHOLE, original="c2", content="c2")
+
+    assert capture(source, FILE, seen, NOW) == []
+    assert kinds(capture(source, FILE, seen, NOW, again=True)) == ["RevisionCaptured"]
+    assert kinds(capture(back, FILE, seen, NOW)) == ["RevisionCaptured"]
+
+
+def test_a_whole_that_goes_on_is_not_held_by_an_earlier_one_that_was_all() -> None:
+    events: list[Event] = [registered(), revised("c1", batch="b1"), revised("c2", revision=2, batch="b2")]
+    source = source_of(events, reverted={"b1"})
+    seen = replace(WHOLE, original="c1", content="c1")
+
+    assert kinds(capture(source, FILE, seen, NOW, goes_on=True)) == ["RevisionCaptured"]
 
 
 def test_a_rejection_is_recorded_once_for_each_state_and_reason() -> None:
@@ -172,7 +220,7 @@ def test_a_source_stands_where_its_events_put_it() -> None:
 
     assert source == Source(
         version=4, kind="transcript", scope="project:web", uri="uri-2", file="file-2", session="s", revision=1,
-        original="c1", end=100, probe="probe", format="turns",
+        original="c1", end=100, probe="probe", format="turns", shown=revised("c1", format="turns", file="file-1"),
     )  # fmt: skip
 
 

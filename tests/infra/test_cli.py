@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import entry_points
 
 import psycopg
@@ -218,6 +219,22 @@ def test_what_does_not_match_is_shown_with_all_alone(line: CommandLine) -> None:
     assert (plain.status, plain.out) == (0, "")
     assert "Nothing in home matches." in plain.err
     assert everything.out.startswith("1. ")
+    assert "--scope all" not in plain.err
+
+
+def test_where_the_scopes_are_the_directorys_it_says_how_to_look_everywhere(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with command_line(tmp_path_factory.mktemp("scoped")) as line:
+        line.write("kiln/.git/HEAD", "ref: refs/heads/main\n")
+        line.write("kiln/glaze.md", "Celadon needs reduction.\n")
+        assert line.run("ingest", "kiln").status == 0
+        outside = line.run("search", "zyxwvut qponmlk")
+        inside = replace(line, directory=line.directory / "kiln").run("search", "zyxwvut qponmlk")
+
+    assert "Nothing in project:kiln, global matches." in inside.err
+    assert inside.err.endswith(" --scope all looks everywhere.\n")
+    assert ("matches." in outside.err, "--scope all" in outside.err) == (True, False)
 
 
 def test_the_question_can_come_from_standard_input(line: CommandLine) -> None:

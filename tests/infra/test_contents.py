@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chronofile.infra.contents import RAW, ZSTD, ContentStore, decoded, encoded
+from chronofile.infra.contents import ALONE_BYTES_MIN, RAW, ZSTD, ContentStore, decoded, encoded
 from chronofile.infra.datastore import Datastore
 
 PROSE = b"The port is 5432, and the port before that was 5433. " * 40
@@ -44,6 +44,16 @@ class Place:
 def place(conninfo: str, engine: sa.Engine, contents: ContentStore) -> Iterator[Place]:
     with Datastore(conninfo) as datastore:
         yield Place(datastore, engine, contents)
+
+
+def test_large_contents_go_in_among_small_ones_byte_for_byte(place: Place) -> None:
+    chance = random.Random(7)
+    sizes = [0, 10, ALONE_BYTES_MIN - 1, ALONE_BYTES_MIN, 3 * ALONE_BYTES_MIN + 1, 200]
+    by_key = {place.contents.key(content): content for content in map(chance.randbytes, sizes)}
+    place.write(by_key)
+    place.write(by_key)
+    assert place.read(*by_key) == by_key
+    assert sorted(place.rows("SELECT size FROM log.content")) == sorted((size,) for size in sizes)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

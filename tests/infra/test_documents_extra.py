@@ -98,6 +98,13 @@ def test_sheets_come_with_their_names_and_without_empty_rows(extraction: Extract
     )
 
 
+def test_large_whole_numbers_in_sheets_are_written_with_all_their_digits(extraction: Extraction) -> None:
+    numbers = [[1e15, 1e16, 12_345_678_901_234_567_890.0, -1e21, 0.5, 1e-9]]
+    found = extraction.extract(xlsx(Accounts=numbers), "xlsx")
+    assert "| 1000000000000000 | 10000000000000000 | 12345678901234567000 |" in found.text
+    assert "| -1000000000000000000000 | 0.5 | 1e-09 |" in found.text
+
+
 def test_a_book_is_read_in_the_order_of_its_spine(extraction: Extraction) -> None:
     found = extraction.extract(epub("The quay", ("One", "First &amp; foremost."), ("Two", "Last.")), "epub")
     assert found.text == "# The quay\n\n# One\n\nFirst & foremost.\n\n# Two\n\nLast.\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,10 @@ from chronofile.infra.models import LoadedModels
 from chronofile.infra.reports import Listed, Verified
 from chronofile.infra.wiring import memory_of
 from chronofile.ingest import sighting, spool
+from chronofile.ingest.capture import Request
 from tests.builders import add, claude_line, turn_line, write
 from tests.infra.command_line import command_line
+from tests.infra.documents import docx, paragraph
 from tests.world import WordHashes, static_vectors
 
 SAMPLES = Path(__file__).parents[2] / ".." / "shared" / "data" / "transcripts"
@@ -398,6 +401,30 @@ def test_failures_omissions_rejections_and_what_hooks_left_are_listed(
         ("rejected", 1, "binary"),
         ("set-aside", 1, "It is no JSON."),
     }
+
+
+def test_a_document_that_somebody_without_the_extra_made_searchable_is_listed_and_healed(
+    memory: Memory, conninfo: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pypdfium2", reason="the extra [documents] is not installed")
+    path = tmp_path / "plan.docx"
+    path.write_bytes(docx(paragraph("The east quay needs three hundred new piles before the winter comes.")))
+    memory.capture(Request([path]))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "pypdfium2", None)
+        with opened(conninfo, home) as other:
+            other.catch_up()
+
+    found = memory.verify()
+    assert (problems(found), list(states(found))) == (set(), ["failed"])
+    assert "chronofile ingest" in states(found)["failed"][0].detail
+    assert "replay" not in states(found)["failed"][0].detail
+
+    assert memory.ingest([path]).revisions == 1
+    assert memory.search("new piles").hits[0].source.revision == 2
+    assert memory.ingest([path]).revisions == 0
+    found = memory.verify()
+    assert (found.passages, problems(found), states(found)) == (1, set(), {})
 
 
 def test_a_file_that_was_renamed_keeps_the_passages_that_it_was_cut_into(

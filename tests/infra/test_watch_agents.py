@@ -137,6 +137,8 @@ def test_an_unknown_agent_is_wrong_usage_and_none_at_all_is_said(line: CommandLi
     none = line.run("ingest", "--agents", "--json")
     assert (none.status, none.json["revisions"]) == (0, 0)
     assert "No known agent has kept anything here." in none.err
+    aider = line.run("ingest", "--agents", "aider")
+    assert (aider.status, "Aider writes into each project: ingest or watch" in aider.err) == (0, True)
 
 
 def test_it_goes_on_after_a_kill_and_captures_nothing_twice(

@@ -199,7 +199,10 @@ class TestZips:
     def test_only_the_format_that_is_asked_for_comes_out(self, tmp_path: Path) -> None:
         path = packed(tmp_path / "e.zip", conversations__json=export("a"))
 
-        assert (zips.unpack(path, "claude-ai"), words(unpacked(path, "chatgpt"))) == (None, ["c-a"])
+        assert words(unpacked(path, "chatgpt")) == ["c-a"]
+        with pytest.raises(NotRead) as failure:
+            zips.unpack(path, "claude-ai")
+        assert failure.value.reason == "other-format"
 
     @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
     def test_an_entry_with_a_mark_is_read(self, tmp_path: Path, encoding: str) -> None:

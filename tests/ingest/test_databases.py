@@ -266,12 +266,36 @@ def test_an_empty_file_called_as_a_database_breaks_nothing(world: World, tmp_pat
     assert not world.capture(path).rejected
 
 
+def test_a_locked_database_that_is_read_later_is_rejected_no_more(world: World, tmp_path: Path) -> None:
+    path = cursor.write(tmp_path / "cursor")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        locked = world.capture(path)
+        connection.execute("ROLLBACK")
+    captured = world.capture(path)
+    world.catch_up()
+
+    assert [one.reason for one in locked.rejected] == ["locked"]
+    assert (captured.revisions, captured.rejected) == (1, [])
+    assert world.rows("SELECT count(*) FROM {sources}.source WHERE rejection IS NOT NULL") == [(0,)]
+
+
+def test_a_database_of_another_format_than_was_asked_for_is_told_and_read_the_next_time(
+    world: World, tmp_path: Path
+) -> None:
+    path = cursor.write(tmp_path / "cursor")
+    other = world.capture(path, format_name="opencode")
+
+    assert [one.reason for one in other.rejected] == ["other-format"]
+    assert (world.store.position(), world.capture(path).revisions) == (0, 1)
+
+
 def test_a_database_of_another_program_is_a_file_like_any_other(world: World, tmp_path: Path) -> None:
     path = tmp_path / "app.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE invoice (id INTEGER, amount REAL)")
 
-    assert [one.reason for one in world.capture(path).rejected] == ["binary"]
+    assert [one.reason for one in world.capture(path).rejected] == ["no-conversation"]
 
 
 def test_a_database_without_conversations_is_passed_over(world: World, tmp_path: Path) -> None:

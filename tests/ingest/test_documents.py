@@ -14,8 +14,9 @@ from chronofile.domain.events import RevisionCaptured
 from chronofile.domain.rejection import REJECTION_SENTENCES
 from chronofile.ingest.archives.shelves import opened_zip
 from chronofile.query import catalogue
-from tests.builders import add, repository
+from tests.builders import add, repository, turn_line, write
 from tests.infra.documents import docx, ipynb, packed, paragraph, pdf, pptx, xlsx
+from tests.projections.taking_back import reverse
 from tests.world import World
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -145,6 +146,164 @@ def test_without_the_extra_a_document_is_rejected_each_time_and_taken_once_it_is
     world.extractor = Reader({content: Extracted(f"{WORDS}\n")})
     captured = world.capture(tmp_path / "papers")
     assert (captured.rejected, captured.revisions) == ([], 1)
+
+
+def test_a_captured_document_stays_captured_when_a_run_without_the_extra_sees_it(
+    world: World, tmp_path: Path
+) -> None:
+    content = docx(paragraph(WORDS))
+    path = saved(tmp_path / "papers" / "plan.docx", content)
+    world.extractor = Reader({content: Extracted(f"{WORDS}\n")})
+    world.capture(tmp_path / "papers")
+    head = world.store.position()
+
+    world.extractor = None
+    for again in (False, True):
+        path.touch()
+        captured = world.capture(tmp_path / "papers", again=again)
+        assert (captured.rejected, captured.unchanged, captured.batch) == ([], 1, None)
+    assert world.store.position() == head
+    world.catch_up()
+    assert (listed(world)["plan.docx"].state, rejections(world)) == ("captured", [None])
+
+
+def test_a_document_that_moved_is_known_again_without_the_extra(world: World, tmp_path: Path) -> None:
+    content = docx(paragraph(WORDS))
+    path = saved(tmp_path / "papers" / "plan.docx", content)
+    world.extractor = Reader({content: Extracted(f"{WORDS}\n")})
+    world.capture(tmp_path / "papers")
+    path.rename(path.with_name("old plan.docx"))
+    world.extractor = None
+    captured = world.capture(tmp_path / "papers")
+    assert (captured.rejected, captured.moved, captured.revisions) == ([], 1, 0)
+
+
+def test_a_newer_state_that_cannot_be_read_without_the_extra_is_told_and_taken_later(
+    world: World, tmp_path: Path
+) -> None:
+    first, second = docx(paragraph(WORDS)), docx(paragraph(f"{WORDS} And so on."))
+    path = saved(tmp_path / "papers" / "plan.docx", first)
+    reader = Reader({first: Extracted(WORDS), second: Extracted(f"{WORDS} And so on.")})
+    world.extractor = reader
+    world.__post_init__()
+    world.capture(tmp_path / "papers")
+
+    world.extractor = None
+    saved(path, second)
+    for _ in range(2):
+        assert [one.reason for one in world.capture(tmp_path / "papers").rejected] == ["documents-extra"]
+    world.catch_up()
+    # What is captured is captured; that somebody could not read what came after says nothing of it.
+    assert rejections(world) == [None]
+
+    world.extractor = reader
+    captured = world.capture(tmp_path / "papers")
+    assert (captured.rejected, captured.revisions) == ([], 1)
+
+
+def test_a_broken_document_stays_broken_when_a_run_without_the_extra_sees_it(
+    world: World, tmp_path: Path
+) -> None:
+    path = saved(tmp_path / "papers" / "report.pdf", pdf("Words."))
+    assert [one.reason for one in world.capture(path).rejected] == ["documents-extra"]
+    world.catch_up()
+    assert rejections(world) == ["documents-extra"]
+    world.extractor = Reader({})
+    assert [one.reason for one in world.capture(path).rejected] == ["document-broken"]
+    world.extractor = None
+    assert [one.reason for one in world.capture(path, again=True).rejected] == ["documents-extra"]
+    world.catch_up()
+    assert rejections(world) == ["document-broken"]
+    assert world.dump() == world.rebuilt()
+
+
+def rejections(world: World) -> list[str | None]:
+    return [row[0] for row in world.rows("SELECT rejection FROM {sources}.source ORDER BY uri")]
+
+
+def test_a_document_that_was_not_read_when_it_was_new_is_captured_once_more(
+    world: World, tmp_path: Path
+) -> None:
+    content = docx(paragraph(WORDS))
+    path = saved(tmp_path / "papers" / "plan.docx", content)
+    reader = Reader({content: Extracted(WORDS)})
+    world.extractor = reader
+    world.capture(path)
+    # The projections were made without it.
+    world.catch_up()
+    (reason,) = [entry.failure for entry in listed(world).values()]
+    assert reason is not None
+    assert "chronofile ingest" in reason
+    assert world.capture(path, dry_run=True).revisions == 1
+
+    world.__post_init__()
+    assert [world.capture(path).revisions for _ in range(2)] == [1, 0]
+    world.catch_up()
+    assert "".join(passages(world)) == WORDS
+    assert [entry.failure for entry in listed(world).values()] == [None]
+    head = world.store.position()
+    assert world.capture(path).unchanged == 1
+    assert world.store.position() == head
+
+
+def test_an_undo_shows_again_why_a_document_could_not_be_read(world: World, tmp_path: Path) -> None:
+    content = docx(paragraph(WORDS))
+    path = saved(tmp_path / "papers" / "plan.docx", content)
+    world.extractor = Reader({content: Extracted(WORDS)})
+    world.capture(path)
+    world.catch_up()
+    before = world.rows("SELECT revision, reason FROM {passages}.failure")
+    again = world.capture(path)
+    world.catch_up()
+    assert [revision for revision, _ in world.rows("SELECT revision, reason FROM {passages}.failure")] == [2]
+    undo = reverse(world, str(again.batch))
+    world.catch_up()
+    assert world.rows("SELECT revision, reason FROM {passages}.failure") == before
+    reverse(world, undo)
+    world.catch_up()
+    assert [revision for revision, _ in world.rows("SELECT revision, reason FROM {passages}.failure")] == [2]
+    assert world.dump() == world.rebuilt()
+
+
+def test_an_undo_and_its_restoration_keep_the_language_of_a_conversation(
+    world: World, tmp_path: Path
+) -> None:
+    def language() -> str | None:
+        world.catch_up()
+        (entry,) = listed(world).values()
+        return entry.language
+
+    path = write(tmp_path / "s.turns.jsonl", turn_line("ok"))
+    world.capture(path)
+    add(path, turn_line("Die Kaimauer wurde im Winter gebaut, und der Markt folgte später.", turn="2"))
+    german = world.capture(path)
+    add(path, turn_line(WORDS * 9, turn="3"))
+    english = world.capture(path)
+    assert language() == "de"
+    undo = reverse(world, str(english.batch))
+    assert language() == "de"
+    reverse(world, undo)
+    assert language() == "de"
+    live = world.dump()
+    undo = reverse(world, str(german.batch))
+    assert language() is None
+    reverse(world, undo)
+    assert language() == "de"
+    columns = "SELECT id, language, title, kind_of_file FROM {passages}.source"
+    assert world.rows(columns) == [(row[0], "de", row[2], "chat") for row in world.rows(columns)]
+    assert world.dump().keys() == live.keys()
+    assert world.dump() == world.rebuilt()
+
+
+def test_a_text_that_is_called_a_document_is_a_text_and_a_notebook_has_one_name(
+    world: World, tmp_path: Path
+) -> None:
+    saved(tmp_path / "papers" / "fake.pdf", WORDS.encode())
+    saved(tmp_path / "papers" / "study.ipynb", ipynb(("markdown", "# Study", ())))
+    world.capture(tmp_path / "papers")
+    world.catch_up()
+    kinds = {name: entry.kind_of_file for name, entry in listed(world).items()}
+    assert kinds == {"fake.pdf": "text", "study.ipynb": "ipynb"}
 
 
 def test_without_the_extra_html_and_notebooks_are_texts(world: World, tmp_path: Path) -> None:
@@ -315,7 +474,7 @@ def test_an_archive_that_is_no_document_stays_an_archive(reading: World, tmp_pat
     path = saved(tmp_path / "export.zip", packed({"conversations.json": json.dumps([])}))
     with opened_zip(path) as shelf:
         assert packed_format(shelf.names()) is None
-    assert [one.reason for one in reading.capture(path).rejected] == ["binary"]
+    assert [one.reason for one in reading.capture(path).rejected] == ["no-conversation"]
 
 
 def test_texts_that_only_speak_of_documents_are_texts() -> None:
@@ -355,8 +514,6 @@ def test_the_language_is_that_of_the_words_and_null_where_it_cannot_be_told(
 
 
 def test_a_conversation_has_the_language_of_its_first_turns(world: World, tmp_path: Path) -> None:
-    from tests.builders import turn_line, write
-
     path = write(tmp_path / "s.turns.jsonl", turn_line("ok"))
     world.capture(path)
     world.catch_up()

@@ -80,6 +80,13 @@ def state(world: World, path: Path, told: dict[str, Any], *, key: str = "c-1") -
     return Comparing(world.contents.key).compare(source)
 
 
+def rejections(world: World) -> list[str]:
+    """Return the reasons of all that counts as rejected now."""
+    world.catch_up()
+    rows = world.rows("SELECT rejection FROM {sources}.source WHERE rejection IS NOT NULL")
+    return [reason for (reason,) in rows]
+
+
 @pytest.fixture(params=["export.zip", "conversations.json"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Where an export lies: packed, and as it is in there."""
@@ -351,6 +358,59 @@ class TestBadExports:
         assert (again.read_bytes, world.store.position()) == (0, before)
         path.write_bytes(whole)
         assert capture(world, aged(path)).revisions == 1
+        assert rejections(world) == []
+
+    def test_a_broken_archive_that_is_gone_is_rejected_no_more(self, world: World, tmp_path: Path) -> None:
+        path = export(tmp_path / "e.zip", said("one"))
+        path.write_bytes(path.read_bytes()[:-30])
+        capture(world, aged(path))
+        there = rejections(world)
+        path.unlink()
+        capture(world, tmp_path)
+
+        assert (there, rejections(world)) == (["damaged"], [])
+
+    def test_an_archive_that_breaks_leaves_its_conversation_as_it_was(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        path = export(tmp_path / "e.zip", said("one"))
+        whole = path.read_bytes()
+        capture(world, path)
+        path.write_bytes(whole[:-30])
+        broken = capture(world, aged(path))
+        world.catch_up()
+        rows = world.rows("SELECT kind, rejection FROM {sources}.source ORDER BY kind")
+        path.write_bytes(whole)
+        mended = capture(world, aged(path))
+
+        assert [r.reason for r in broken.rejected] == ["damaged"]
+        assert rows == [("file", "damaged"), ("transcript", None)]
+        assert (mended.revisions, mended.unchanged, rejections(world)) == (0, 1, [])
+
+    def test_a_format_that_it_does_not_have_is_said_and_forgotten(self, world: World, path: Path) -> None:
+        export(path, said("one"))
+        capture(world, path)
+        before = world.store.position()
+        other = capture(world, path, format_name="claude-ai")
+        again = capture(world, path)
+
+        assert [r.reason for r in other.rejected] == [
+            "other-format" if path.suffix == ".zip" else "not-turns"
+        ]
+        assert (other.revisions, world.store.position()) == (0, before)
+        assert (again.unchanged, again.rejected, rejections(world)) == (1, [], [])
+
+    def test_an_older_export_is_told_as_such_when_it_is_not_read_again(
+        self, world: World, path: Path
+    ) -> None:
+        kept = said("kept", key="c-2")
+        capture(world, export(path.with_stem("newer"), said("one", "two", updated=LATER_S + 1), kept))
+        first = capture(world, export(path, said("one"), kept))
+        again = capture(world, path)
+
+        for captured in (first, again):
+            assert (captured.unchanged, dict(captured.omitted)) == (1, {"older-copy": 1})
+        assert (first.read_bytes > 0, again.read_bytes) == (True, 0)
 
     def test_an_archive_that_changes_while_it_is_read_is_told_and_read_again(
         self, world: World, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -422,6 +482,24 @@ class TestTakingBack:
         assert found(memory) == ["one word", "two words"]
         assert memory.verify().disagreements == ()
 
+    def test_what_was_undone_stays_away_when_an_older_export_is_read_again(
+        self, memory: Memory, path: Path
+    ) -> None:
+        memory.ingest([export(path, said("one word"))])
+        told = [said("one word", "two words", updated=LATER_S + 1)]
+        newer = export(path.with_stem("newer"), *told)
+        memory.undo(memory.ingest([newer]).batch or "")
+        oldest = export(path.with_stem("oldest"), said("no word", updated=LATER_S - 1))
+        held, older = memory.ingest([path], again=True), memory.ingest([oldest])
+        copied = memory.ingest([export(path.with_stem("copy"), *told)])
+
+        assert (held.revisions, older.revisions, copied.revisions) == (0, 0, 0)
+        assert older.omitted["older-copy"] == 1
+        assert found(memory) == ["one word"]
+        assert memory.ingest([newer], again=True).revisions == 1
+        assert found(memory) == ["one word", "two words"]
+        assert memory.verify().disagreements == ()
+
     def test_an_undone_newer_export_shows_the_older_one(self, memory: Memory, path: Path) -> None:
         memory.ingest([export(path, said("one word"))])
         newer = memory.ingest(
@@ -448,6 +526,29 @@ class TestTakingBack:
         assert (again.revisions, renamed.revisions, newer.revisions) == (0, 0, 0)
         assert memory.verify().disagreements == ()
 
+    def test_an_erased_conversation_is_taken_back_from_a_file_of_its_own_and_not_with_others(
+        self, memory: Memory, path: Path
+    ) -> None:
+        told = [said("one word"), said("two words", key="c-2")]
+        memory.ingest([export(path, *told)])
+        memory.erase(sources=[f"{uri_of(path)}#c-1"])
+        together = memory.ingest([path], again=True)
+        after = found(memory)
+        alone = memory.ingest([export(path.with_stem("alone"), told[0])], again=True)
+
+        assert ([r.reason for r in together.rejected], after) == (["erased"], ["two words"])
+        assert (together.revisions, alone.revisions) == (0, 1)
+        assert found(memory) == ["one word", "two words"]
+
+    def test_an_export_of_which_nothing_is_to_be_captured_was_read(self, memory: Memory, path: Path) -> None:
+        memory.ingest([export(path.with_stem("newer"), said("one word", "two words", updated=LATER_S + 1))])
+        older = export(path, said("one word"))
+        reports = [memory.ingest([older]), memory.ingest([older])]
+        memory.erase(sources=[f"{uri_of(path.with_stem('newer'))}#c-1"])
+        reports += [memory.ingest([path.with_stem("newer")]), memory.ingest([path.with_stem("newer")])]
+
+        assert [report.failed for report in reports] == [False] * 4
+
     def test_an_erased_title_that_is_short_does_not_come_back(self, memory: Memory, tmp_path: Path) -> None:
         told = claude_ai.conversation(claude_ai.message("Good morning to you"), name="Secret plan")
         path = tmp_path / "conversations.json"
@@ -473,6 +574,22 @@ class TestTakingBack:
         assert (verified.disagreements, verified.listed, verified.sources) == ((), (), 5)
         path.unlink()
         assert {listed.state for listed in memory.verify().listed} == {"gone"}
+
+    def test_verify_finds_conversations_in_a_copy_of_which_nothing_was_new(
+        self, memory: Memory, path: Path
+    ) -> None:
+        told = [said(f"word {n}", key=f"c-{n}") for n in range(3)]
+        copy, single = path.with_stem("copy"), path.with_stem("single")
+        memory.ingest([export(path, *told)])
+        memory.ingest([export(copy, *told)])
+        memory.ingest([export(single, told[0])])
+        path.unlink()
+
+        assert memory.verify().listed == ()
+        export(copy, told[0], said("another word", key="c-1"))
+        assert sorted(listed.state for listed in memory.verify().listed) == ["changed", "gone"]
+        copy.unlink()
+        assert [listed.state for listed in memory.verify().listed] == ["gone", "gone"]
 
 
 def found(memory: Memory) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,10 @@ import pytest
 from chronofile.domain.events import DirectoryMapped, ScopeCreated, SourceRegistered
 from chronofile.ingest.scan import repository_root
 from tests.builders import add, claude_line, repository, turn_line, write
+from tests.samples.opencode import SCHEMA
 from tests.world import World
 
+BEGAN_MS = 1_780_000_000_000
 TEXT = "A sentence that is long enough for a file of it to be told from another one."
 
 
@@ -196,3 +201,125 @@ def test_the_repository_is_the_nearest_one_above(tmp_path: Path) -> None:
     assert repository_root(tmp_path / "outer" / "a") == tmp_path / "outer"
     assert repository_root(tmp_path / "outer" / "file" / "x") == tmp_path / "outer" / "file"
     assert repository_root(tmp_path) is None
+
+
+def add_session(path: Path, name: str, directory: Path, *texts: str) -> None:
+    """Add a session to a database, or to what it says."""
+    with closing(sqlite3.connect(path)) as connection:
+        at = connection.execute("SELECT count(*) FROM message").fetchone()[0]
+        row = (name, "p", str(directory), name, "1.0", BEGAN_MS, BEGAN_MS)
+        connection.execute(
+            "INSERT INTO session VALUES (?, ?, NULL, ?, ?, ?, NULL, ?, ?) ON CONFLICT DO NOTHING", row
+        )
+        connection.execute(
+            "UPDATE session SET directory = ?, time_updated = ? WHERE id = ?",
+            (str(directory), BEGAN_MS + at, name),
+        )
+        for number, text in enumerate(texts, start=at):
+            held = json.dumps({"role": "user", "time": {"created": BEGAN_MS + number}})
+            connection.execute(
+                "INSERT INTO message VALUES (?, ?, ?, ?)", (f"msg_{number}", name, BEGAN_MS, held)
+            )
+            part = json.dumps({"type": "text", "text": text})
+            values = (f"prt_{number}", f"msg_{number}", name, BEGAN_MS, part)
+            connection.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?)", values)
+        connection.commit()
+
+
+def standing(world: World) -> dict[str, list[tuple[str, int]]]:
+    """Return, by session, the scope and the revision of each source that it has."""
+    world.catch_up()
+    found: dict[str, list[tuple[str, int]]] = {}
+    query = "SELECT session, scope, revision FROM {sources}.source ORDER BY session, scope"
+    for session, scope, revision in world.rows(query):
+        found.setdefault(session, []).append((scope, revision))
+    return found
+
+
+class TestConversationsOfOneFile:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        path = tmp_path / "opencode.db"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(SCHEMA)
+        add_session(path, "a", repository(tmp_path / "alpha"), "alpha one")
+        add_session(path, "b", repository(tmp_path / "beta"), "beta one")
+        add_session(path, "c", Path("/made-up/nowhere"), "nowhere one")
+        return path
+
+    def test_each_stays_in_the_scope_of_its_own_directory_when_the_file_grew(
+        self, world: World, path: Path, tmp_path: Path
+    ) -> None:
+        first = world.capture(path)
+        for name, directory in (
+            ("a", tmp_path / "alpha"),
+            ("b", tmp_path / "beta"),
+            ("c", Path("/made-up/nowhere")),
+        ):
+            add_session(path, name, directory, f"{name} two")
+        add_session(path, "d", tmp_path / "beta", "beta as well")
+        grown, again = world.capture(path), world.capture(path, again=True)
+
+        assert (first.revisions, grown.revisions, again.revisions) == (3, 4, 0)
+        assert standing(world) == {
+            "a": [("project:alpha", 2)],
+            "b": [("project:beta", 2)],
+            "c": [("global", 2)],
+            "d": [("project:beta", 1)],
+        }
+
+    def test_one_that_comes_first_and_alone_keeps_its_scope_to_itself(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "opencode.db"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(SCHEMA)
+        add_session(path, "a", repository(tmp_path / "alpha"), "alpha one")
+        world.capture(path)
+        add_session(path, "b", repository(tmp_path / "beta"), "beta one")
+        world.capture(path)
+
+        assert standing(world) == {"a": [("project:alpha", 1)], "b": [("project:beta", 1)]}
+
+    def test_one_whose_directory_is_another_now_stays_where_it_is(
+        self, world: World, path: Path, tmp_path: Path
+    ) -> None:
+        world.capture(path)
+        add_session(path, "a", tmp_path / "beta", "alpha two")
+        add_session(path, "c", repository(tmp_path / "new"), "nowhere two")
+        world.capture(path)
+
+        found = standing(world)
+        assert (found["a"], found["c"]) == ([("project:alpha", 2)], [("global", 2)])
+        assert "project:new" not in mapped(world).values()
+
+    def test_a_scope_that_was_asked_for_once_holds_for_what_comes_later(
+        self, world: World, path: Path, tmp_path: Path
+    ) -> None:
+        world.capture(path, scope="person:mel")
+        unchanged = world.capture(path, scope="person:mel")
+        add_session(path, "a", tmp_path / "alpha", "alpha two")
+        add_session(path, "d", tmp_path / "beta", "beta as well")
+        world.capture(path)
+        world.capture(path, again=True)
+
+        assert unchanged.revisions == 0
+        assert {name: found[0][0] for name, found in standing(world).items()} == dict.fromkeys(
+            "abcd", "person:mel"
+        )
+        assert [len(found) for found in standing(world).values()] == [1] * 4
+
+    def test_a_file_that_could_not_be_read_gives_its_folders_scope_to_none_of_them(
+        self, world: World, path: Path, tmp_path: Path
+    ) -> None:
+        there = path.rename(tmp_path / "alpha" / "opencode.db")
+        whole = there.read_bytes()
+        there.write_bytes(whole[:5_000])
+        rejected = world.capture(there)
+        there.write_bytes(whole)
+        world.capture(there)
+
+        assert len(rejected.rejected) == 1
+        assert {name: [scope for scope, _ in found] for name, found in standing(world).items() if name} == {
+            "a": ["project:alpha"], "b": ["project:beta"], "c": ["global"],
+        }  # fmt: skip

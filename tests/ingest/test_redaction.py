@@ -22,8 +22,8 @@ BODY = "\n".join(("MIIEowIBAAKCAQEA" + "x9Y8" * 12)[:64] for _ in range(3))
 BEGIN, END = "-----BEGIN " + "RSA PRIVATE KEY-----", "-----END " + "RSA PRIVATE KEY-----"
 
 
-def redacted(text: str, **options: str) -> str:
-    return redact(text.encode(), encoding="utf-8", records=False, **options).content.decode()
+def redacted(text: str, name: str = "") -> str:
+    return redact(text.encode(), encoding="utf-8", records=False, name=name).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,26 @@ def test_pending_counts_the_backlog_and_what_the_projection_has_not_seen(
         assert pending(control.translated(conn, serving), serving) == 4
 
 
+def test_a_passage_of_before_is_pending_for_a_search_as_of_then_alone(world: World, tmp_path: Path) -> None:
+    note = write(tmp_path / "note.md", "A note that is written anew.")
+    world.capture(note)
+    world.catch_up()
+    write(note, "What it says now.")
+    world.capture(note)
+
+    with world.engine.connect() as conn:
+        for caught_up in range(2):
+            serving = control.read_active(conn)
+            here = control.translated(conn, serving)
+            assert (pending(here, serving), pending(here, serving, former=True)) == (1, 1 + caught_up)
+            conn.rollback()
+            world.catch_up()
+    world.catch_up(embed=True)
+    with world.engine.connect() as conn:
+        here = control.translated(conn, serving := control.read_active(conn))
+        assert (pending(here, serving), pending(here, serving, former=True)) == (0, 0)
+
+
 def _wait_until_blocked(world: World) -> None:
     """Wait until another transaction waits for a row that this thread's holds."""
     for _ in range(600):

@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from chronofile.domain.formats.aider.lines import Kind, Lines, beginning, is_blank, is_prompt, printed, typed
+from chronofile.domain.formats.aider.lines import (
+    Kind,
+    Lines,
+    beginning,
+    is_blank,
+    is_prompt,
+    printed,
+    typed,
+    with_next,
+)
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.identity import digest
 from chronofile.domain.turns import Folded, Identity, Likeness, Part, Role, Session, State, Turn
@@ -46,15 +55,18 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
 def part(lines: Iterable[str]) -> Iterator[tuple[Session | None, str]]:
     """Yield each line with its session: the second in which it began, with `#2` where another began in the same.
 
-    What looks like a session's beginning within a code block of an answer is none. A chat that somebody
-    published without its beginning is a session too, named by what was asked first.
+    What looks like a session's beginning within a code block of an answer is none, but where it stands as Aider writes
+    it: an answer that was interrupted leaves its block open. A chat that somebody published without its beginning
+    is a session too, named by what was asked first.
     """
     marks, begun = Lines(), Counter[str]()
     session: str | None = None
     before: list[str] = []
     is_published = False
-    for line in lines:
-        at = None if marks.fence else beginning(line)
+    for line, following in with_next(lines):
+        at = beginning(line)
+        if at is not None and marks.fence and not marks.is_left_by(following):
+            at = None
         if at is not None:
             yield from ((None, lost) for lost in before if not is_blank(lost))
             before, marks = [], Lines()

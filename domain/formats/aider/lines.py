@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from chronofile.domain.formats.records import BYTE_ORDER_MARK
 
 Kind = Literal["user", "tool", "answer"]
+
+BLANK_LINES_MAX = 10
+"""Blank lines after a session's beginning that are looked past; Aider writes one."""
 
 _BEGINNING = re.compile(r"\ufeff?# aider chat started at (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)\s*")
 _PROMPT = re.compile(r"####(?: .*)?\r?")
@@ -38,6 +42,17 @@ class Lines:
         if is_blank(line):
             self.after = ""
         return kind
+
+    def is_left_by(self, following: str | None) -> bool:
+        """Tell whether a session's beginning that comes now ends a code block that is open.
+
+        Aider leaves a line blank before it and prints something next: that is `following`, the next line that
+        is not blank. None is the end of the file, where a session has just begun: an answer is written as a whole.
+        """
+        if self.after or following is None:
+            return not self.after
+        is_ended = following.endswith((_BREAK, f"{_BREAK}\r"))
+        return following.startswith("> ") and (is_ended or not self.is_strict)
 
     def _kind(self, line: str) -> Kind | None:
         if is_blank(line):
@@ -83,6 +98,27 @@ def beginning(line: str) -> str | None:
     """Return when the session that the line begins was started, None where it begins none."""
     found = _BEGINNING.fullmatch(line)
     return f"{found[1]}T{found[2]}" if found else None
+
+
+def with_next(lines: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each line, and beside one that may begin a session the next line that is not blank, None at the end.
+
+    That is "" beside all others, and where too many blank lines follow.
+    """
+    held: list[str] = []
+    for line in lines:
+        if held and is_blank(line) and len(held) <= BLANK_LINES_MAX:
+            held.append(line)
+            continue
+        yield from _with_following(held, line)
+        held = [line] if beginning(line) is not None else []
+        if not held:
+            yield line, ""
+    yield from _with_following(held, None)
+
+
+def _with_following(held: Sequence[str], following: str | None) -> Iterator[tuple[str, str | None]]:
+    yield from ((line, following if number == 0 else "") for number, line in enumerate(held))
 
 
 def is_prompt(line: str) -> bool:

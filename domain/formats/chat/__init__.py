@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from chronofile.domain.formats.chat.labels import Label, labels_of
+from chronofile.domain.formats.chat.labels import Label, labels_of, without_closing
 from chronofile.domain.formats.chat.times import times_of
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.whole import Conversation
@@ -27,7 +27,7 @@ KEY_CHARS_MIN = 120
 _SUFFIXES = frozenset({"", ".chat", ".irc", ".log", ".markdown", ".md", ".mdown", ".text", ".txt"})
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})\s*")
-_TITLE = re.compile(r"#\s+(\S.*?)\s*#*\s*")
+_TITLE = re.compile(r"#\s+(\S.*)")
 _LINES = re.compile(r"\r?\n")
 
 
@@ -84,8 +84,8 @@ def _texts(labels: Sequence[Label], lines: Sequence[str]) -> list[str]:
         while inner and (not inner[-1].strip() or (not is_last and _RULE.fullmatch(inner[-1]))):
             inner.pop()
         if not label.rest.strip():
-            while inner and not inner[0].strip():
-                inner.pop(0)
+            begin = next((at for at, text in enumerate(inner) if text.strip()), len(inner))
+            del inner[:begin]
         texts.append("\n".join([label.rest, *inner] if label.rest.strip() else inner).removesuffix("\r"))
     return texts
 
@@ -97,6 +97,6 @@ def _before(labels: Sequence[Label], lines: Sequence[str]) -> str:
 
 def _title(labels: Sequence[Label], lines: Sequence[str]) -> str | None:
     for line in lines[: labels[0].line] if labels else ():
-        if found := _TITLE.fullmatch(line.rstrip("\r")):
+        if found := _TITLE.fullmatch(without_closing(line)):
             return found[1]
     return None

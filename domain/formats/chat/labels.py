@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -15,6 +15,8 @@ TURNS_MIN = 3
 PREAMBLE_CHARS_MAX = 2_000
 PREAMBLE_SHARE_MAX = 0.25
 TURN_CHARS_MEAN_MAX = 20_000
+LABEL_CHARS_MAX = 320
+"""Where a label, with what begins behind it, has to show: of a longer line no more is looked at."""
 LINES_SHARE_MIN = 0.6
 """How many of the lines of a log or of timed lines have to be labelled."""
 MESSENGER_LINES_SHARE_MIN = 0.1
@@ -27,7 +29,9 @@ _OTHERS: Mapping[str, Role] = {"system": "system", "developer": "system", "tool"
 _PAIR: Mapping[str, Role] = {"prompt": "user", "response": "assistant"}
 _PRODUCT = re.compile(
     r"(?:anthropic |github |google |microsoft |openai )?(?:bard|chatgpt|claude|codex|copilot|cursor|deepseek|gemini|gpt|grok|llama"
-    r"|mistral|perplexity|qwen)(?:[ -](?:code|[\w.]*\d[\w.]*|[\w.]*(?:opus|sonnet|haiku|turbo|mini|pro|flash|plus|chat)))*",
+    r"|mistral|perplexity|qwen)"
+    # Each piece of a name ends where the next begins and is not read in another way.
+    r"(?:[ -](?:code|[\w.]*\d[\w.]*|[\w.]*(?:opus|sonnet|haiku|turbo|mini|pro|flash|plus|chat))(?![\w.]))*+",
     re.IGNORECASE,
 )
 _LEVEL = re.compile(
@@ -50,6 +54,8 @@ _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[\s\u00a0]
 _ISO = r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[ ]?UTC|[+-]\d{2}:?\d{2})?"
 _WHO = r"(?P<who>[^:\n]{1,60}?)"
 _INVISIBLE = "[\u200e\u200f\u202a-\u202e\ufeff]*"
+_GAP = r"\s{1,4}"
+_TO = rf"(?:{_GAP}[Tt]o{_GAP}[^:\n]{{1,120}}?)?\s{{0,4}}"
 _MESSENGERS = tuple(
     re.compile(_INVISIBLE + pattern)
     for pattern in (
@@ -57,7 +63,7 @@ _MESSENGERS = tuple(
         rf"\[(?P<clock>{_CLOCK}),\s+(?P<date>{_DATE})\]\s+{_WHO}:(?:\s(?P<rest>.*))?",
         rf"(?P<date>{_DATE}),?\s+(?P<clock>{_CLOCK})\s+[-–]\s+{_WHO}:(?:\s(?P<rest>.*))?",
         rf"(?P<who>[^\[\]\n]{{1,60}}), \[(?P<date>{_DATE}),? (?P<clock>{_CLOCK})\]:?(?P<rest>)",
-        rf"(?P<clock>{_CLOCK})(?P<date>)\s+From\s+(?P<who>[^:\n]{{1,60}}?)(?:\s+[Tt]o\s+[^:\n]+?)?\s*:(?:\s(?P<rest>.*))?",
+        rf"(?P<clock>{_CLOCK})(?P<date>){_GAP}From{_GAP}(?P<who>[^:\n]{{1,60}}?){_TO}:(?:\s(?P<rest>.*))?",
     )
 )
 _MESSENGER_NOTICE = re.compile(
@@ -69,7 +75,7 @@ _STAMPED = rf"(?:\[?(?P<stamp>{_ISO}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?)\]?\s+)"
 _IRC = re.compile(rf"{_STAMPED}?<[@+%&~ ]?(?P<who>[^\s<>/=\"']{{1,32}})>(?:\s(?P<rest>(?!\s*[<:]).*))?")
 _TIMED = re.compile(rf"{_STAMPED}(?P<who>[^\W\d_][\w.' -]{{0,39}}):(?:\s(?P<rest>.*))?")
 _SPECSTORY = re.compile(r"_\*\*(?P<label>[^*]{1,120})\*\*_\s*")
-_HEADING = re.compile(r"#{1,6}\s+(?P<label>\S.{0,119}?)\s*#*\s*")
+_HEADING = re.compile(r"#{1,6}\s+(?P<label>\S.{0,119})")
 _BOLD = re.compile(
     r"(?:\*\*|__)(?P<label>[^*_:]{1,60})(?P<in>:?)(?:\*\*|__)(?P<out>:?)(?:\s+(?P<rest>.*)|\s*)"
 )
@@ -107,12 +113,29 @@ def labels_of(lines: Sequence[str]) -> list[Label]:
         found = [
             label
             for number, line in enumerate(lines)
-            if number not in fenced and (label := read(number, line.rstrip("\r"))) is not None
+            if number not in fenced and (label := _label(read, number, line.rstrip("\r"))) is not None
         ]
         labels = found if style in _OF_LINES else _with_names(found)
         if _is_chat(style, labels, lines):
             return labels
     return []
+
+
+def _label(read: Callable[[int, str], Label | None], number: int, line: str) -> Label | None:
+    """Return the label of a line, read from its beginning alone where the line is long."""
+    if len(line) <= LABEL_CHARS_MAX:
+        return read(number, line)
+    whole = line.rstrip()
+    head = whole[:LABEL_CHARS_MAX]
+    label = read(number, head)
+    if label is None or (len(whole) > LABEL_CHARS_MAX and not label.rest):
+        return None
+    return replace(label, rest=label.rest + line[len(head) :]) if label.rest else label
+
+
+def without_closing(line: str) -> str:
+    """Return a heading without the white space and the number signs that close it."""
+    return line.rstrip().rstrip("#").rstrip()
 
 
 def _is_chat(style: Style, labels: Sequence[Label], lines: Sequence[str]) -> bool:
@@ -213,7 +236,7 @@ def _said(number: int, line: str) -> Label | None:
 
 
 def _heading(number: int, line: str) -> Label | None:
-    found = _HEADING.fullmatch(line)
+    found = _HEADING.fullmatch(without_closing(line))
     return _titled(number, found["label"], "") if found else None
 
 

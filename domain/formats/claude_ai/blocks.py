@@ -71,8 +71,8 @@ def _parts(content: object, kind: PartType, unknown: Counter[str]) -> Iterator[P
         read = _READERS.get(named) if isinstance(named, str) else None
         if read is not None:
             yield from read(content, kind, unknown)
-        elif named not in _SILENT:
-            unknown[f"block {named}"] += 1
+        elif not isinstance(named, str) or named not in _SILENT:
+            unknown[f"block {named}" if isinstance(named, str) else "block"] += 1
             yield from _any(content, kind, unknown)
     elif content is not None:
         unknown["block"] += 1

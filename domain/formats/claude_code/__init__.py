@@ -126,6 +126,7 @@ class _Session:
         place = Place(self.chains.session(record), _agent_name(record), key)
         if kind not in READERS:
             self.unknown.update([kind] if kind not in _SILENT else [])
+            self.branches.pass_by(record)
             return
         turns = turns_of(record, place, self.unknown)
         if turns is None:

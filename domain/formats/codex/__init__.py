@@ -257,11 +257,13 @@ def _is_own(record: Record) -> bool:
     if kind == "message":
         blocks = record.get("content")
         types = (
-            {block.get("type") for block in blocks if isinstance(block, dict)}
+            [block.get("type") for block in blocks if isinstance(block, dict)]
             if isinstance(blocks, list)
-            else set()
+            else []
         )
-        return isinstance(record.get("role"), str) and bool(types & {"input_text", "output_text"})
+        return isinstance(record.get("role"), str) and any(
+            one in ("input_text", "output_text") for one in types
+        )
     if kind == "reasoning":
         return isinstance(record.get("summary"), list)
     return kind in ("function_call", "function_call_output") and isinstance(record.get("call_id"), str)

@@ -38,8 +38,13 @@ class Known:
         return cls(packed["session"], dict(packed["tools"]), dict(packed["agents"]), marks)
 
     def packed(self) -> dict[str, Any]:
-        named = {"session": self.session, "tools": self.tools, "agents": self.agents}
-        return named | {"marks": list(self.marks)}
+        # Lists, since what is stored does not keep the order of a mapping, in which things are forgotten.
+        return {
+            "session": self.session,
+            "tools": [list(entry) for entry in self.tools.items()],
+            "agents": [list(entry) for entry in self.agents.items()],
+            "marks": list(self.marks),
+        }
 
     def is_said(self, text: str) -> bool:
         """Tell whether a thought or a summary was said already, and remember it."""

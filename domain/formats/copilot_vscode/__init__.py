@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chronofile.domain.formats.copilot_vscode.log import Log, is_operation
+from chronofile.domain.formats.copilot_vscode.log import Log, is_appending, is_operation
 from chronofile.domain.formats.copilot_vscode.parts import path_of
 from chronofile.domain.formats.copilot_vscode.requests import Speakers, question, request_turns
 from chronofile.domain.formats.heads import Head
@@ -82,6 +82,7 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
                 chat.take(record)
             except RecursionError:
                 chat.unreadable += 1
+    chat.show()
     return chat.folded()
 
 
@@ -124,6 +125,9 @@ class _Chat:
         if record is None:
             self.unreadable += 1
             return
+        if not is_appending(record):
+            # What a change takes away was said before it; what grows is shown once, when it has grown.
+            self.show()
         if is_operation(record):
             missed = self.log.take(record)
         elif isinstance(record.get("requests"), list):
@@ -133,9 +137,8 @@ class _Chat:
             self.unknown[f"record {text_field(record, 'kind') or next(iter(record), '')}"] += 1
             return
         self.unknown.update(missed)
-        self._show()
 
-    def _show(self) -> None:
+    def show(self) -> None:
         """Bring the turns to what the log says now."""
         for gone in self.log.taken_out():
             if gone in self.standing.messages:
@@ -146,7 +149,12 @@ class _Chat:
         )
         for key, request in self.log.changed():
             found = Counter[str]()
-            self.standing.put(key, request_turns(request, key, speakers, found))
+            try:
+                turns = request_turns(request, key, speakers, found)
+            except RecursionError:
+                self.unreadable += 1
+                continue
+            self.standing.put(key, turns)
             self._count(key, found)
 
     def _count(self, key: str, found: Counter[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chronofile.domain.formats.records import Record, text_field
+from chronofile.domain.formats.records import Record, compact_json, text_field
 
 OPEN_MAX = 3
 """Requests at the end of a chat that may still change."""
@@ -28,6 +29,12 @@ def is_operation(record: Record) -> bool:
     return isinstance(kind, int) and not isinstance(kind, bool) and ("v" in record or "k" in record)
 
 
+def is_appending(record: Record) -> bool:
+    """Tell whether a change adds something to a request and takes nothing away from it."""
+    path = record.get("k")
+    return record.get("kind") == PUSH and record.get("i") is None and isinstance(path, list) and len(path) > 2
+
+
 @dataclass(slots=True)
 class Log:
     """A chat as its log says it is: its own `fields`, and its requests, of which the last are open.
@@ -44,11 +51,12 @@ class Log:
 
     @classmethod
     def resume(cls, packed: Mapping[str, Any]) -> Log:
-        opened = {int(number): request for number, request in packed["open"].items()}
+        opened = {int(number): json.loads(request) for number, request in packed["open"].items()}
         return cls(dict(packed["fields"]), list(packed["names"]), opened, packed["begun"])
 
     def packed(self) -> dict[str, Any]:
-        opened = {str(number): request for number, request in self.open.items()}
+        # As texts, since what is stored does not keep the order of a mapping, in which arguments are shown.
+        opened = {str(number): compact_json(request) for number, request in self.open.items()}
         return {"fields": self.fields, "names": self.names, "open": opened, "begun": self.is_begun}
 
     def changed(self) -> Iterator[tuple[str, dict[str, Any]]]:

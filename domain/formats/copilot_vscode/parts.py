@@ -70,7 +70,7 @@ class _Answer:
                 self.text += [words] if words.strip(_FENCE) or not has_edits else []
             elif not isinstance(piece, dict):
                 self.unknown["part"] += 1
-            elif piece.get("kind") not in _SILENT:
+            elif text_field(piece, "kind") not in _SILENT:
                 yield from self._flush()
                 yield from self._part(piece)
         yield from self._flush()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from chronofile.domain.formats.cursor.messages import ROLES, message_turn
-from chronofile.domain.formats.cursor.rows import Rows, begins_with_row, table_of
+from chronofile.domain.formats.cursor.rows import Rows, begins_with_row
 from chronofile.domain.formats.draft import Draft
 from chronofile.domain.formats.heads import Head
 from chronofile.domain.formats.records import Record, confidence, read_line, read_records, text_field
@@ -50,9 +50,10 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
 
 def fold(state: State | None, lines: Sequence[str]) -> Folded:
     """Fold complete lines into turns: a transcript range by range, the rows of a conversation all at once."""
-    if state is None and begins_with_row(lines):
+    if not state and begins_with_row(lines):
         return Rows.of(lines).folded()
-    draft = Draft.resume(state)
+    # What is left of rows is an empty state.
+    draft = Draft.resume(state or None)
     unknown: Counter[str] = Counter()
     unreadable = 0
     for line in lines:
@@ -67,9 +68,10 @@ def fold(state: State | None, lines: Sequence[str]) -> Folded:
 
 
 def _is_own(record: Record, is_there: bool) -> bool:
-    """Tell whether a record has Cursor's form; a bare one, as many tools write it, only in Cursor's own folder."""
-    if table_of(record):
-        return "value" in record or "raw" in record
+    """Tell whether a record has Cursor's form; a bare one, as many tools write it, only in Cursor's own folder.
+
+    Rows come from databases alone: a file with such lines is somebody else's.
+    """
     if record.get("type") == "turn_ended":
         return "status" in record
     if (

@@ -15,7 +15,7 @@ from chronofile.domain.turns import Part, Role, Turn
 
 ROLES: Mapping[object, Role] = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
 _SILENT = frozenset({"turn_ended", "redacted-reasoning"})
-_QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
+_QUERY, _QUERY_END = "<user_query>", "</user_query>"
 _TAGS = (
     "additional_data", "agent_skills", "agent_transcripts", "always_applied_workspace_rules", "attached_files",
     "available_skills", "conversation_summary", "current_file", "cursor_commands", "custom_instructions",
@@ -23,7 +23,7 @@ _TAGS = (
     "open_and_recently_viewed_files", "project_layout", "recently_viewed_files", "rules", "system_notification",
     "system_reminder", "terminal_files_information", "timestamp", "user_info", "user_rules",
 )  # fmt: skip
-_INJECTED = re.compile(rf"(?:\s*<({'|'.join(_TAGS)})\b[^>\n]*>(?:(?!</\1>).)*</\1>)+\s*", re.DOTALL)
+_OPENING = re.compile(rf"\s*<({'|'.join(_TAGS)})\b[^>\n]*>")
 
 
 def message_turn(record: Record, key: str, unknown: Counter[str]) -> Turn | None:
@@ -99,11 +99,22 @@ def _split(part: Part) -> Iterator[Part]:
     if part.type != "text":
         yield part
         return
+    text, at = part.text, 0
+    while (begin := text.find(_QUERY, at)) >= 0 and (end := text.find(_QUERY_END, begin)) >= 0:
+        yield Part("notice", text[at:begin].strip())
+        yield Part("text", text[begin + len(_QUERY) : end].removeprefix("\n").removesuffix("\n"))
+        at = end + len(_QUERY_END)
+    rest = text[at:].strip() if at else text
+    yield Part("notice" if at or _is_injected(rest) else "text", rest)
+
+
+def _is_injected(text: str) -> bool:
+    """Tell whether Cursor wrote the whole text: elements with its tags, one after the other."""
     at = 0
-    for query in _QUERY.finditer(part.text):
-        before = part.text[at : query.start()].strip()
-        yield Part("notice", before)
-        yield Part("text", query[1])
-        at = query.end()
-    rest = part.text[at:] if not at else part.text[at:].strip()
-    yield Part("notice" if at or _INJECTED.fullmatch(rest) else "text", rest)
+    while opening := _OPENING.match(text, at):
+        end_tag = f"</{opening[1]}>"
+        end = text.find(end_tag, opening.end())
+        if end < 0:
+            return False
+        at = end + len(end_tag)
+    return at > 0 and not text[at:].strip()

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from chronofile.domain.formats.gemini_cli.parts import Reading, content_parts, message_mark, message_turns
+from chronofile.domain.formats.gemini_cli.parts import (
+    Reading,
+    content_parts,
+    message_length,
+    message_mark,
+    message_turns,
+    time_of,
+)
 from chronofile.domain.formats.gemini_cli.shapes import (
     SIGHTED_MAX,
     document_confidence,
@@ -35,6 +42,11 @@ name = "gemini-cli"
 version = 1
 is_json = True
 
+KEY_MESSAGES_MIN = 4
+KEY_CHARS_MIN = 120
+"""Without an id and a time a conversation is named by so many of its first messages, or by more until they hold so
+many code points: what Gemini CLI puts before a chat is the same in all, and many begin with the same words."""
+
 
 def recognise(head: Head) -> Likeness:
     """Return how surely a file's beginning is a session of Gemini CLI; the name tells nothing more."""
@@ -51,7 +63,8 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
     """Return who the session is; None where nothing names it and nobody has said anything yet.
 
     A sub-agent's session has its parent's id and the moment of its own beginning. Without an id a
-    conversation is known by its beginning and its first message.
+    conversation is known by its beginning and its first message; without a time by its first messages and by its
+    file's name, since those who begin with the same words are many.
     """
     records = [record for record in read_records(lines) if record is not None]
     if not records:
@@ -60,16 +73,9 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
     session, begun = text_field(head, "sessionId"), started(head)
     updated = time_field(head, "lastUpdated") if messages_of(head) is not None else None
     if session is None:
-        first = next(iter(first_messages(records)), None)
-        if first is None:
+        session = text_field(head, "id") or _named_by_words(records, begun, path_name)
+        if session is None:
             return None
-        session = text_field(head, "id") or digest(
-            begun,
-            text_field(first, "id"),
-            message_mark(first),
-            str(first.get("timestamp", first.get("ts"))),
-            size=12,
-        )
     if head.get("kind") != "subagent":
         return Identity(session=session, key=session, updated=updated)
     # Sub-agents' files lie in a folder that is named by the session that called them.
@@ -78,6 +84,25 @@ def identify(lines: Sequence[str], path_name: str) -> Identity | None:
     key = f"{session}/agent-{digest(begun, size=4)}"
     own = f"{parent}/agent-{session}" if parent != session else key
     return Identity(session=own, key=key, updated=updated)
+
+
+def _named_by_words(records: Sequence[Record], begun: str | None, path_name: str) -> str | None:
+    messages = first_messages(records)
+    first = next(messages, None)
+    if first is None:
+        return None
+    at = time_of(first)
+    said = [begun, at, text_field(first, "id"), message_mark(first)]
+    if begun is None and at is None:
+        said.append(PurePosixPath(path_name.replace("\\", "/")).stem)
+        # What is written line by line grows, and is named by what its first line said for ever.
+        number, length = 1, message_length(first)
+        for message in messages if messages_of(records[0]) is not None else ():
+            if number >= KEY_MESSAGES_MIN and length >= KEY_CHARS_MIN:
+                break
+            said += [text_field(message, "id"), message_mark(message)]
+            number, length = number + 1, length + message_length(message)
+    return digest(*said, size=12)
 
 
 def fold(state: State | None, lines: Sequence[str]) -> Folded:

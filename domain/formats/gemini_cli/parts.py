@@ -64,7 +64,7 @@ def message_turns(message: Record, key: str, reading: Reading) -> list[Turn]:
     if role is None:
         reading.unknown[f"message {kind}"] += 1
         return []
-    at = _time(message)
+    at = time_of(message)
     native = text_field(message, "id")
     ids = (native,) if native else ()
     content = message.get("content", message.get("parts"))
@@ -102,11 +102,20 @@ def content_parts(content: object, unknown: Counter[str]) -> Iterator[Part]:
 
 def message_mark(message: Record) -> str:
     """Return what a message says as a short mark; how its thoughts and calls are written may change without a word."""
-    said = content_parts(message.get("content", message.get("parts")), Counter())
-    parts = [part for part in said if part.type in ("text", "tool_result")]
+    return digest("".join(_words(message)), size=6)
+
+
+def message_length(message: Record) -> int:
+    """Return how many code points a message says, without its thoughts and calls."""
+    return sum(map(len, _words(message)))
+
+
+def _words(message: Record) -> Iterator[str]:
+    for part in content_parts(message.get("content", message.get("parts")), Counter()):
+        if part.type in ("text", "tool_result"):
+            yield part.text
     for call in _tool_calls(message):
-        parts += content_parts(call.get("result"), Counter())
-    return digest("".join(part.text for part in parts), size=6)
+        yield from (part.text for part in content_parts(call.get("result"), Counter()))
 
 
 def _part(piece: Record, unknown: Counter[str]) -> Iterator[Part]:
@@ -267,7 +276,7 @@ def _is_repeated(part: Part, content: object, reading: Reading) -> bool:
     return False
 
 
-def _time(message: Record) -> str | None:
+def time_of(message: Record) -> str | None:
     for name in ("timestamp", "createTime", "time"):
         if found := time_field(message, name) or epoch_time(message.get(name)):
             return found

@@ -180,7 +180,11 @@ class _Session:
         known = {message.key for message in self.messages}
         for key in [key for key in self.parts if key not in known]:
             conversation.unknown["message missing"] += 1
-            parts, _ = split_parts(self.parts[key], None, conversation.unknown)
+            try:
+                parts, _ = split_parts(self.parts[key], None, conversation.unknown)
+            except RecursionError:
+                conversation.unreadable += 1
+                continue
             yield Turn(key, (key,) if key else (), "system", None, None, parts)
 
     def _turn(

@@ -47,6 +47,13 @@ def shown(text: str, names: Names) -> str:
     return "".join([*pieces, _plain(text[at:])])
 
 
+def escaped(text: str) -> str:
+    """Return a text without markup as Slack stores it: with entities."""
+    for entity, character in reversed(_ENTITIES):
+        text = text.replace(character, entity)
+    return text
+
+
 def linked(label: str, url: str) -> str:
     """Return a link as it is shown here: its label and where it leads, or one of them where both are the same."""
     if not label or label == url:
