@@ -73,12 +73,12 @@ def test_what_is_captured_from_an_agents_folder_is_the_agents_also_in_a_format_t
     chat = write(tmp_path / "claude" / "s.jsonl", claude_line("First."))
     world.capture(tmp_path)
     world.catch_up()
-    folders = {"codex": [str(tmp_path / "sessions")], "claude-code": [str(tmp_path)], "cursor": []}
+    folders = {"kimi": [str(tmp_path / "sessions")], "claude-code": [str(tmp_path)], "cursor": []}
 
     found = tally(world.engine, folders).agents
 
     assert {name: (count.sources, count.bytes) for name, count in found.items()} == {
         "claude-code": (1, chat.stat().st_size),
-        "codex": (1, rollout.stat().st_size),
+        "kimi": (1, rollout.stat().st_size),
     }
-    assert found["codex"].last_capture is not None
+    assert found["kimi"].last_capture is not None
