@@ -73,7 +73,7 @@ def scanned(line: str) -> Scanned:
     name: str | None = None
     for token in _TOKEN.finditer(line):
         if token["colon"] is not None:
-            name = token["text"]
+            name = str(token["text"])
             found.names.add(name)
             continue
         if token["open"]:
