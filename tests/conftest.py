@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+import structlog
 
 from chronofile.infra.contents import ContentStore
 from chronofile.infra.datastore import Datastore, engine_of
@@ -25,6 +26,15 @@ def nobodys_agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for variable in sorted(VARIABLES):
             patch.delenv(variable, raising=False)
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """Undo that a test set up structlog: whatever looks at it later would take that for a program's choice."""
+    was_configured = structlog.is_configured()
+    yield
+    if structlog.is_configured() and not was_configured:
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
